@@ -1,0 +1,46 @@
+"""A view: all that one participant may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from screentest.pools.character import Language
+from screentest.pools.line import Line
+from screentest.pools.scene import Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The part of a character's profile that a viewer may read."""
+
+    name: str
+    attributes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What one participant is shown. Built by :func:`screentest.sim.view` alone.
+
+    Attributes:
+        viewer: Who looks: ``"director"``, ``"judge"``, ``"filter"`` or ``"character"``.
+        language: The scene's language.
+        world: The world (part of ``B``).
+        situation: Time, place, description (part of ``B``).
+        me: The viewer's own full profile; for the judge, the test character's, since it judges how it is played;
+            ``None`` for everyone else.
+        others: The other characters' public profiles.
+        history: The lines so far. Only the viewer's own lines carry a thought.
+        motivations: ``M``, for scene characters only; otherwise empty.
+        script: ``D_orig``, for scene characters only; otherwise empty. Only the viewer's own lines carry a thought.
+    """
+
+    viewer: str
+    language: Language
+    world: str
+    situation: Situation
+    me: Profile | None
+    others: tuple[Profile, ...]
+    history: tuple[Line, ...]
+    motivations: Mapping[str, str] = field(default_factory=dict[str, str])
+    script: tuple[Line, ...] = ()
