@@ -53,7 +53,8 @@ def load_dimensions(path: Path, language: Language) -> tuple[Dimension, ...]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError("cannot read the dimensions", where=str(path), why=str(error)) from error
     if not isinstance(data, dict) or language not in data:
-        raise InputError(f"no dimensions for language {language!r}", where=str(path), hint=f"add a list under {language}:")
+        hint = f"add a list under {language}:"
+        raise InputError(f"no dimensions for language {language!r}", where=str(path), hint=hint)
     return _checked(data[language], where=f"{path}: {language}")
 
 
