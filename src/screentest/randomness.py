@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from dataclasses import dataclass
 
 
 def seed_at(seed: int, *place: object) -> int:
@@ -23,3 +24,28 @@ def seed_at(seed: int, *place: object) -> int:
 def generator(seed: int, *place: object) -> random.Random:
     """A generator seeded by one place in a run (see :func:`seed_at`)."""
     return random.Random(seed_at(seed, *place))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a run: names a call, and seeds whatever is random there.
+
+    Attributes:
+        run_seed: The run's seed.
+        path: The place, as ``"<conversation>/turn/07/judge.pairwise"``.
+    """
+
+    run_seed: int
+    path: str
+
+    def __truediv__(self, part: object) -> Place:
+        return Place(self.run_seed, f"{self.path}/{part}")
+
+    @property
+    def seed(self) -> int:
+        """The seed of this place."""
+        return seed_at(self.run_seed, self.path)
+
+    def generator(self) -> random.Random:
+        """A fresh generator of this place."""
+        return random.Random(self.seed)

@@ -1,5 +1,28 @@
 """Talking to models."""
 
+from screentest.llms.connect import open_models
+from screentest.llms.limits import Limited, Limiter
+from screentest.llms.meter import Meter, Metered
 from screentest.llms.model import Finish, Message, Model, Reply, Request, Sampling, Usage
+from screentest.llms.retries import Retrying
+from screentest.llms.spec import ModelSpec, Price
+from screentest.llms.structured import ask
 
-__all__ = ["Finish", "Message", "Model", "Reply", "Request", "Sampling", "Usage"]
+__all__ = [
+    "Finish",
+    "Limited",
+    "Limiter",
+    "Message",
+    "Meter",
+    "Metered",
+    "Model",
+    "ModelSpec",
+    "Price",
+    "Reply",
+    "Request",
+    "Retrying",
+    "Sampling",
+    "Usage",
+    "ask",
+    "open_models",
+]

@@ -2,6 +2,9 @@
 
 from screentest.pools.character import Attribute, Character, Language, Visibility, identifier
 from screentest.pools.line import Line
+from screentest.pools.manifest import Manifest
+from screentest.pools.pool import Pool, starter_pool
+from screentest.pools.reading import load_character, load_characters
 from screentest.pools.scene import Scene, Situation
 from screentest.pools.view import Profile, View
 
@@ -10,10 +13,15 @@ __all__ = [
     "Character",
     "Language",
     "Line",
+    "Manifest",
+    "Pool",
     "Profile",
     "Scene",
     "Situation",
     "View",
     "Visibility",
     "identifier",
+    "load_character",
+    "load_characters",
+    "starter_pool",
 ]

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from screentest.pools.line import Name
+
 Language = Literal["en", "zh"]
 Visibility = Literal["public", "private"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
@@ -49,7 +51,7 @@ class Character(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Identifier
-    name: str = Field(min_length=1)
+    name: Name
     language: Language
     kind: Literal["established", "synthesized"]
     public: dict[str, str] = Field(default_factory=dict)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import re
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 _THOUGHT = re.compile(r"\[([^\[\]]*)\]|【([^【】]*)】")
 _ACTION = re.compile(r"\(([^()]*)\)|（([^（）]*)）")
 _SPACE = re.compile(r"\s+")
+
+Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\s\x00-\x1f](?:[^\x00-\x1f\x7f\x85\u2028\u2029]*[^\s\x00-\x1f])?$")]
+"""What a speaker is called: on one line, without white space around it."""
+
+OneLine = Annotated[str, AfterValidator(lambda text: _SPACE.sub(" ", text).strip())]
+"""Text whose white space, line breaks included, is collapsed, so that one utterance cannot pose as several."""
 
 
 def _inside(match: re.Match[str]) -> str:
@@ -26,16 +34,15 @@ class Line(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    speaker: str
-    text: str
-    thought: str = ""
+    speaker: Name
+    text: OneLine
+    thought: OneLine = ""
 
     @classmethod
     def parse(cls, speaker: str, text: str) -> Line:
         """Read a written utterance such as ``[I must hide it.] (smiles) Good morning.``.
 
-        Bracketed thoughts are set apart, white space (line breaks included) is collapsed so that a line cannot pose
-        as several, and all else is kept verbatim.
+        Bracketed thoughts are set apart; all else is kept verbatim but for white space.
 
         Args:
             speaker: Who says it.
@@ -45,8 +52,7 @@ class Line(BaseModel):
             The line; its ``text`` may be empty if only a thought was written.
         """
         thought = " ".join(filter(None, (_inside(m) for m in _THOUGHT.finditer(text))))
-        spoken = _SPACE.sub(" ", _THOUGHT.sub(" ", text)).strip()
-        return cls(speaker=speaker, text=spoken, thought=_SPACE.sub(" ", thought))
+        return cls(speaker=speaker, text=_THOUGHT.sub(" ", text), thought=thought)
 
     @property
     def action(self) -> str:

@@ -44,3 +44,13 @@ class View:
     history: tuple[Line, ...]
     motivations: Mapping[str, str] = field(default_factory=dict[str, str])
     script: tuple[Line, ...] = ()
+
+    def texts(self) -> tuple[str, ...]:
+        """Every text of the view that somebody outside wrote, e.g. to find a fence that occurs in none of them."""
+        profiles = self.others if self.me is None else (self.me, *self.others)
+        return (
+            self.world,
+            *(self.situation.time, self.situation.place, self.situation.description),
+            *(text for profile in profiles for text in (profile.name, *profile.attributes, *profile.attributes.values())),
+            *(text for line in self.history for text in (line.speaker, line.text)),
+        )

@@ -1,0 +1,5 @@
+"""``python -m screentest``."""
+
+from screentest.cli import main
+
+main()

@@ -1,0 +1,76 @@
+"""The card of a benchmark: its ``README.md``, in English and Chinese, with the header that ``datasets`` reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+if TYPE_CHECKING:
+    from screentest.builders.benchmark import Manifest
+    from screentest.builders.item import Item
+
+_KNOWN_LICENCES = {"cc0-1.0", "mit", "apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"}
+
+
+def card(manifest: Manifest, items: Sequence[Item]) -> str:
+    """The text of ``README.md``.
+
+    Args:
+        manifest: What the benchmark says about itself.
+        items: Its items.
+
+    Returns:
+        Markdown with a YAML header.
+    """
+    licences = sorted({item.licence or "unknown" for item in items})
+    header = {
+        "configs": [{"config_name": "default", "data_files": [{"split": "test", "path": "data/test.jsonl"}]}],
+        "language": list(manifest.languages),
+        "license": licences[0].lower() if len(licences) == 1 and licences[0].lower() in _KNOWN_LICENCES else "other",
+        "pretty_name": manifest.name,
+        "size_categories": [_size(len(items))],
+        "tags": ["role-play", "benchmark", "pairwise", "screentest"],
+        "task_categories": ["text-generation"],
+    }
+    environment = Environment(
+        loader=PackageLoader("screentest.builders", "templates"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - Markdown; the `cell` filter escapes what goes into it
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["cell"] = _cell
+    characters = {(item.language, item.character.kind, item.character.name): None for item in items}
+    return environment.get_template("card.md.j2").render(
+        header=yaml.safe_dump(header, allow_unicode=True, sort_keys=False),
+        manifest=manifest,
+        items=items,
+        licences=licences,
+        per_dimension=Counter((item.language, item.dimension) for item in items),
+        per_character=Counter((item.language, item.character.kind, item.character.name) for item in items),
+        characters=list(characters),
+        per_source=Counter(item.provenance.source_model for item in items),
+        conversations=len({item.conversation for item in items}),
+        shortfalls=[cell for cell in manifest.report.cells if cell.shortfall],
+        sources=sorted({item.provenance.scene_source for item in items if item.provenance.scene_source}),
+    )
+
+
+def _size(items: int) -> str:
+    for limit, name in ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")):
+        if items < limit:
+            return name
+    return "100K<n<1M"
+
+
+def _cell(value: object) -> str:
+    """Text from outside, for a Markdown table or list: on one line, with nothing that could be markup."""
+    text = " ".join(str(value).split())
+    for character in "\\`*_{}[]<>#|!~$":
+        text = text.replace(character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character])
+    return text

@@ -1,0 +1,220 @@
+"""The evaluation: tested models and the base answer every item, and a judge compares them in both orders (FURINA §5.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from screentest.agents import TestCharacter
+from screentest.builders.benchmark import Benchmark
+from screentest.builders.comparison import Comparison, Failure, Stage
+from screentest.builders.config import Config
+from screentest.builders.files import replace_file
+from screentest.builders.item import Item
+from screentest.builders.results import Results, summarise
+from screentest.errors import InputError, ScreentestError, TooManyFailures
+from screentest.judges import Dimension, Order, Pair, PairwiseJudge, Verdict, item_score
+from screentest.llms import Meter, Model, open_models
+from screentest.pools import Line, View
+from screentest.randomness import Place
+from screentest.sim import Gated, State, view
+
+logger = logging.getLogger(__name__)
+
+_ORDERS: tuple[Order, Order] = ("challenger_first", "reference_first")
+
+
+@dataclass(slots=True)
+class EvaluationProgress:
+    """An evaluation as it goes, for whoever watches.
+
+    Attributes:
+        comparisons: How many there will be.
+        done: How many there are.
+        failed: Those without a score.
+        points: Sum of points and number of scored items per tested model.
+    """
+
+    comparisons: int = 0
+    done: int = 0
+    failed: int = 0
+    points: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+
+    def take(self, comparison: Comparison) -> None:
+        """Count one comparison."""
+        self.done += 1
+        self.failed += comparison.points is None
+        if comparison.points is not None:
+            total, count = self.points.get(comparison.model, (0.0, 0))
+            self.points[comparison.model] = (total + comparison.points, count + 1)
+
+
+async def evaluate(
+    benchmark: Benchmark,
+    config: Config,
+    run: Path,
+    *,
+    tested: Sequence[str] = (),
+    concurrency: int = 32,
+    progress: EvaluationProgress | None = None,
+    meter: Meter | None = None,
+) -> Results:
+    """Evaluate models on a benchmark; the base model answers each item once, for all of them.
+
+    Emits ``evaluations.jsonl`` (every reply and verdict) and ``results.json`` into the run directory.
+
+    Args:
+        benchmark: The benchmark.
+        config: Names the models, the base and the judge.
+        run: The run's directory; made if need be.
+        tested: Labels of the models to test; those of the configuration by default.
+        concurrency: The most model calls in flight.
+        progress: Filled in as it goes, for whoever watches.
+        meter: Counts calls and tokens.
+
+    Returns:
+        The results.
+
+    Raises:
+        InputError: A label names no model, or the benchmark has no items.
+        TooManyFailures: The results were written, but too many comparisons have no score.
+    """
+    labels = tuple(dict.fromkeys(tested or config.roles.tested))
+    if unknown := [label for label in labels if label not in config.models]:
+        hint = f"models are: {', '.join(config.models)}"
+        raise InputError(f"unknown model {unknown[0]!r}", where="--model", hint=hint)
+    items = list(benchmark.items())
+    if not items:
+        raise InputError("the benchmark has no items", where=str(benchmark.path))
+    progress, meter = progress or EvaluationProgress(), meter or Meter()
+    progress.comparisons = len(items) * len(labels)
+    taking_part = sorted({*labels, config.roles.base, config.roles.judge})
+    async with open_models({label: config.models[label] for label in taking_part}, meter=meter) as opened:
+        gate = asyncio.Semaphore(concurrency)
+        models = {label: Gated(model, gate) for label, model in opened.items()}
+        evaluation = _Evaluation(
+            benchmark=benchmark,
+            tested={label: models[label] for label in labels},
+            base=models[config.roles.base],
+            judge=PairwiseJudge(models[config.roles.judge]),
+            seed=config.seed,
+            progress=progress,
+        )
+        comparisons = await evaluation.run(items, concurrency)
+    results = summarise(benchmark, config, labels, comparisons)
+    data = b"".join(comparison.model_dump_json().encode() + b"\n" for comparison in comparisons)
+    replace_file(run / "evaluations.jsonl", data)
+    replace_file(run / "results.json", results.model_dump_json(indent=2).encode() + b"\n")
+    _check(config, results, comparisons)
+    return results
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    benchmark: Benchmark
+    tested: Mapping[str, Model]
+    base: Model
+    judge: PairwiseJudge
+    seed: int
+    progress: EvaluationProgress
+
+    async def run(self, items: Sequence[Item], concurrency: int) -> list[Comparison]:
+        room = asyncio.Semaphore(concurrency)
+
+        async def one(item: Item) -> list[Comparison]:
+            async with room:
+                return await self._item(item)
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item)) for item in items]
+        return [comparison for task in tasks for comparison in task.result()]
+
+    async def _item(self, item: Item) -> list[Comparison]:
+        state = item.state()
+        dimension = self.benchmark.dimension(item.language, item.dimension).model_copy(
+            update={"strategy": item.strategy}
+        )
+        place = Place(self.seed, f"eval/{item.id}")
+        base, *tested = await asyncio.gather(
+            self._line(self.base, state, dimension, place / "base", "base"),
+            *(
+                self._line(model, state, dimension, place / "tested" / label, "tested")
+                for label, model in self.tested.items()
+            ),
+        )
+        return list(
+            await asyncio.gather(
+                *(
+                    self._compare(item, state, dimension, label, reply, base, place / "tested" / label)
+                    for label, reply in zip(self.tested, tested, strict=True)
+                )
+            )
+        )
+
+    async def _line(self, model: Model, state: State, dimension: Dimension, place: Place, stage: Stage) -> Line | Failure:
+        try:
+            return await TestCharacter(model).speak(view(state, state.test), dimension, place=place)
+        except ScreentestError as error:
+            return _failure(stage, error, place)
+
+    async def _compare(
+        self,
+        item: Item,
+        state: State,
+        dimension: Dimension,
+        label: str,
+        tested: Line | Failure,
+        base: Line | Failure,
+        place: Place,
+    ) -> Comparison:
+        verdicts: list[Verdict] = []
+        failures = [reply for reply in (tested, base) if isinstance(reply, Failure)]
+        if isinstance(tested, Line) and isinstance(base, Line):
+            pair = Pair(challenger=tested, reference=base)
+            watched = view(state, "judge")
+            for outcome in await asyncio.gather(
+                *(self._verdict(watched, pair, dimension, order, place) for order in _ORDERS)
+            ):
+                if isinstance(outcome, Failure):
+                    failures.append(outcome)
+                else:
+                    verdicts.append(outcome)
+        comparison = Comparison(
+            item=item.id,
+            model=label,
+            language=item.language,
+            kind=item.character.kind,
+            dimension=item.dimension,
+            conversation=item.conversation,
+            tested=tested if isinstance(tested, Line) else None,
+            base=base if isinstance(base, Line) else None,
+            verdicts=tuple(verdicts),
+            points=item_score(verdicts[0].score, verdicts[1].score) if len(verdicts) == len(_ORDERS) else None,
+            failures=tuple(failures),
+        )
+        self.progress.take(comparison)
+        return comparison
+
+    async def _verdict(self, watched: View, pair: Pair, dimension: Dimension, order: Order, place: Place) -> Verdict | Failure:
+        try:
+            return await self.judge.compare(watched, pair, dimension, order=order, place=place)
+        except ScreentestError as error:
+            return _failure("judge", error, place)
+
+
+def _failure(stage: Stage, error: ScreentestError, place: Place) -> Failure:
+    logger.warning("%s: %s failed: %s", place.path, stage, error)
+    return Failure(stage=stage, kind=error.kind, detail=str(error))
+
+
+def _check(config: Config, results: Results, comparisons: Sequence[Comparison]) -> None:
+    for label, result in results.models.items():
+        if result.unscored > config.evaluate.max_failures * result.items:
+            first = next(c.failures[0] for c in comparisons if c.model == label and c.failures)
+            raise TooManyFailures(
+                f"{label}: {result.unscored} of {result.items} items have no score; evaluate.max_failures allows "
+                f"{config.evaluate.max_failures:.0%}. The first: {first.stage}: {first.detail}"
+            )

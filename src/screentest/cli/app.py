@@ -1,0 +1,234 @@
+"""The command line. Every command is a call into the library."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from screentest import __version__
+from screentest.builders import (
+    Benchmark,
+    Config,
+    EvaluationProgress,
+    Progress,
+    Results,
+    build,
+    evaluate,
+    understudies,
+)
+from screentest.cli import tables
+from screentest.cli.casting import character_app, pool_app
+from screentest.cli.console import UNDERSTUDY, configuration, fail, note, out, run, set_up_logging
+from screentest.cli.progress import BuildDisplay, EvaluationDisplay, watched
+from screentest.cli.scaffold import scaffold
+from screentest.cli.stage import Show, perform
+from screentest.errors import InputError, ScreentestError
+from screentest.llms import Meter
+
+app = typer.Typer(
+    name="screentest",
+    help="Stage scenes, let models play characters, judge them, and emit a benchmark of what tells models apart.",
+    epilog="Start with `screentest demo` (offline, free), then `screentest init DIR`. "
+    "Exit codes: 0 done, 2 configuration or input, 4 finished with failures above the threshold, "
+    "75 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.add_typer(pool_app)
+app.add_typer(character_app)
+
+RunDir = Annotated[Path, typer.Option("--run", metavar="DIR", help="The run's directory; made if need be.")]
+Concurrency = Annotated[int, typer.Option(min=1, metavar="N", help="The most model calls in flight.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Overrides the configuration's seed.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"screentest {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log retries and failures as they happen.")] = False,
+) -> None:
+    """Stage scenes, let models play characters, judge them, and emit a benchmark of what tells models apart."""
+    set_up_logging(verbose)
+
+
+@app.command()
+def demo(
+    directory: Annotated[Path, typer.Option("--run", metavar="DIR", help="Where to put what the demo makes.")] = Path(
+        "demo"
+    ),
+) -> None:
+    """See the whole journey offline, in a minute: build a small benchmark, evaluate three understudies on it.
+
+    Builds a bilingual benchmark from the starter pool, evaluates the three skills of the understudy on it, prints a
+    leaderboard and says which files to open. No key, no network, no cost.
+
+    \b
+    Example:
+      screentest demo
+      screentest demo --run /tmp/first-look
+    """
+    config = understudies(name="screentest-demo", seed=7, build={"quota": 3, "turns": 16})
+    note("The demo runs offline. " + UNDERSTUDY)
+    benchmark = run(_build(config, directory, 16))
+    results = run(_evaluate(benchmark, config, directory, (), 16))
+    out.print()
+    tables.leaderboard(results)
+    out.print()
+    out.print("Open these next:", style="bold")
+    for name, what in (
+        ("benchmark/README.md", "the benchmark's card"),
+        ("benchmark/data/test.jsonl", "its items, one a line"),
+        ("trajectories.jsonl", "everything that happened in every scene"),
+        ("evaluations.jsonl", "every reply and verdict of the evaluation"),
+        ("results.json", "the leaderboard, with all intervals"),
+    ):
+        out.print(f"  {directory / name}  {what}", soft_wrap=True)
+    out.print("Then: `screentest simulate` to watch a scene, `screentest init DIR` to make your own benchmark.")
+
+
+@app.command()
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A directory that does not exist yet, or is empty.")],
+) -> None:
+    """Make a project: a commented configuration, two test characters and a pool of three scenes.
+
+    \b
+    Example:
+      screentest init my-benchmark
+      screentest build my-benchmark/config.yaml --run my-benchmark/run
+    """
+    try:
+        files = scaffold(directory)
+    except ScreentestError as error:
+        raise fail(error) from None
+    for file in files:
+        out.print(f"wrote {file}", soft_wrap=True)
+    config = directory / "config.yaml"
+    out.print(f"Next: read {config}, then `screentest build {config} --run {directory / 'run'}`", soft_wrap=True)
+
+
+@app.command()
+def simulate(
+    pool: Annotated[
+        Path | None, typer.Option(metavar="POOL", help="A pool directory; the configuration's, or the starter pool.")
+    ] = None,
+    scene: Annotated[str | None, typer.Option(metavar="ID", help="The scene; drawn by the seed if left out.")] = None,
+    character: Annotated[
+        str | None, typer.Option(metavar="ID", help="The test character: an id in the pool, or a YAML file.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(metavar="CONFIG", help="Names the models.")] = None,
+    source: Annotated[str | None, typer.Option(metavar="LABEL", help="The source model; the first by default.")] = None,
+    show: Annotated[Show | None, typer.Option(help="Show more: the judge's choices and reasons.")] = None,
+    turns: Annotated[int | None, typer.Option(min=2, max=200, metavar="N", help="The most lines.")] = None,
+    seed: Seed = None,
+) -> None:
+    """Watch one scene live, coloured by speaker.
+
+    \b
+    Examples:
+      screentest simulate
+      screentest simulate --scene en-lantern-room --show judge
+      screentest simulate --pool my/pool --character my/characters/ada.yaml --config my/config.yaml
+    """
+    try:
+        settings = configuration(config, seed, os.environ)
+    except ScreentestError as error:
+        raise fail(error) from None
+    run(perform(settings, pool=pool, scene_id=scene, character_id=character, source=source, show=show, turns=turns))
+
+
+@app.command("build")
+def build_command(
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG]", help="A configuration file; the understudies if left out.")
+    ] = None,
+    directory: RunDir = Path("run"),
+    concurrency: Concurrency = 32,
+    seed: Seed = None,
+) -> None:
+    """Build a benchmark: play scenes until every cell has its quota, and emit DIR/benchmark/.
+
+    Emits DIR/benchmark/ (data/test.jsonl, README.md, manifest.json), DIR/trajectories.jsonl and DIR/review.jsonl
+    (lines with formatting faults, for a person to look at). The same configuration and seed emit the same bytes at
+    any concurrency, given the same replies.
+
+    \b
+    Examples:
+      screentest build --run run
+      screentest build my/config.yaml --run my/run --concurrency 64
+    """
+    try:
+        settings = configuration(config, seed, os.environ)
+    except ScreentestError as error:
+        raise fail(error) from None
+    benchmark = run(_build(settings, directory, concurrency))
+    out.print(f"Benchmark: {benchmark.path}", soft_wrap=True)
+
+
+@app.command("eval")
+def eval_command(
+    benchmark: Annotated[Path, typer.Argument(metavar="BENCHMARK", help="A benchmark directory that build emitted.")],
+    config: Annotated[
+        Path | None, typer.Option(metavar="CONFIG", help="Names the models, the base and the judge.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL", help="A model to test; may be repeated. All tested by default.")
+    ] = None,
+    directory: RunDir = Path("eval"),
+    concurrency: Concurrency = 32,
+    seed: Seed = None,
+) -> None:
+    """Evaluate models on a benchmark, judged against the base model in both orders.
+
+    Emits DIR/results.json and DIR/evaluations.jsonl, and prints the leaderboard. What cannot be scored is counted and
+    shown, never guessed.
+
+    \b
+    Examples:
+      screentest eval run/benchmark --run eval
+      screentest eval run/benchmark --config my/config.yaml --model sonnet --model qwen --run eval
+    """
+    try:
+        settings = configuration(config, seed, os.environ)
+        opened = Benchmark.open(benchmark)
+    except ScreentestError as error:
+        raise fail(error) from None
+    results = run(_evaluate(opened, settings, directory, tuple(model or ()), concurrency))
+    tables.leaderboard(results)
+    out.print(f"Results: {directory / 'results.json'}", soft_wrap=True)
+
+
+async def _build(config: Config, directory: Path, concurrency: int) -> Benchmark:
+    if config.rehearsal:
+        note(UNDERSTUDY, "yellow")
+    progress, meter = Progress(), Meter()
+    display = BuildDisplay(progress, meter)
+    async with watched(display.grid, display.line):
+        benchmark = await build(config, directory, concurrency=concurrency, progress=progress, meter=meter)
+    tables.build_report(benchmark.manifest.report)
+    return benchmark
+
+
+async def _evaluate(
+    benchmark: Benchmark, config: Config, directory: Path, tested: tuple[str, ...], concurrency: int
+) -> Results:
+    progress, meter = EvaluationProgress(), Meter()
+    display = EvaluationDisplay(progress, meter)
+    async with watched(display.grid, display.line):
+        return await evaluate(
+            benchmark, config, directory, tested=tested, concurrency=concurrency, progress=progress, meter=meter
+        )

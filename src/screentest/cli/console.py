@@ -1,0 +1,101 @@
+"""The terminal: two consoles, safe text, and how a run starts and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import signal
+import sys
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from screentest.builders import Config, load_config, understudies
+from screentest.errors import InputError, ScreentestError
+
+T = TypeVar("T")
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+INTERRUPTED = 75
+UNDERSTUDY = (
+    "Understudy: offline stand-in models take part. Good for trying things out; says nothing about real models."
+)
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+
+
+def clean(text: str, style: str = "") -> Text:
+    """Text from outside, safe to print: never markup, without control characters."""
+    return Text(_CONTROL.sub("�", text), style=style)
+
+
+def note(text: str, style: str = "") -> None:
+    """Say something beside the result, on standard error."""
+    err.print(clean(text, style), soft_wrap=True)
+
+
+def fail(error: ScreentestError) -> typer.Exit:
+    """Say in one line what went wrong; returns what to raise."""
+    note(f"screentest: {' '.join(str(error).split())}", "red")
+    return typer.Exit(error.exit_code)
+
+
+def configuration(path: os.PathLike[str] | None, seed: int | None, environment: Mapping[str, str]) -> Config:
+    """The configuration to use: the file given, or the understudies when there is neither a file nor a key.
+
+    Raises:
+        InputError: There is a key but no file, so that it would be guesswork what to pay for.
+    """
+    from pathlib import Path
+
+    if path is not None:
+        config = load_config(Path(path))
+    elif present := [key for key in _KEYS if environment.get(key)]:
+        raise InputError(
+            "no configuration given",
+            why=f"{present[0]} is set, so real models could be meant",
+            hint="`screentest init DIR` writes one; `screentest demo` runs offline",
+        )
+    else:
+        config = understudies()
+        note("No configuration and no API key: using the understudies on the starter pool.")
+    return config if seed is None else config.model_copy(update={"seed": seed})
+
+
+def run(job: Coroutine[Any, Any, T]) -> T:
+    """Run a job to its end, turning errors and interruptions into one line and an exit code.
+
+    Ctrl-C and SIGTERM cancel the job, which closes its connections; the exit code is then 75.
+    """
+
+    async def interruptible() -> T:
+        task = asyncio.ensure_future(job)
+        loop = asyncio.get_running_loop()
+        if sys.platform != "win32":
+            for name in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(name, task.cancel)
+        return await task
+
+    try:
+        return asyncio.run(interruptible())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        note("screentest: interrupted; what had finished is kept in the run directory, nothing was emitted.", "yellow")
+        raise typer.Exit(INTERRUPTED) from None
+    except ScreentestError as error:
+        raise fail(error) from None
+
+
+def set_up_logging(verbose: bool) -> None:
+    """Log to standard error: warnings only, or everything of ours with ``--verbose``."""
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
+    )
+    logging.getLogger("screentest").setLevel(logging.INFO if verbose else logging.ERROR)

@@ -1,0 +1,173 @@
+"""Progress of a run: a live grid on a terminal, plain lines elsewhere; always on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from screentest.builders import EvaluationProgress, Progress
+from screentest.cli.console import clean, err
+from screentest.llms import Meter
+
+_PLAIN_EVERY = 5.0
+
+
+@dataclass(slots=True)
+class Clock:
+    """Time since the run began, and when it may end."""
+
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def remaining(self, share: float) -> str:
+        """When it may be over, given the share that is done."""
+        if not 0 < share < 1:
+            return "–"
+        return _duration(self.elapsed * (1 - share) / share)
+
+
+@asynccontextmanager
+async def watched(grid: Callable[[], RenderableType], line: Callable[[], str]) -> AsyncIterator[None]:
+    """Show progress while the body runs.
+
+    Args:
+        grid: What a terminal shows, called several times a second.
+        line: What anything else is told every few seconds, and at the end.
+    """
+    if err.is_terminal:
+        with Live(get_renderable=grid, console=err, refresh_per_second=4, transient=False):
+            yield
+        return
+
+    async def tell() -> None:
+        while True:
+            await asyncio.sleep(_PLAIN_EVERY)
+            err.print(line(), soft_wrap=True)
+
+    teller = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        teller.cancel()
+        with suppress(asyncio.CancelledError):
+            await teller
+        err.print(line(), soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildDisplay:
+    """How a build is going: the coverage grid (character × dimension), conversations, calls, tokens, rate, ETA."""
+
+    progress: Progress
+    meter: Meter
+    clock: Clock = field(default_factory=Clock)
+
+    def line(self) -> str:
+        """One plain line."""
+        done, wanted = self._items()
+        progress = self.progress
+        return (
+            f"build: {done}/{wanted} items of the quota, {progress.closed}/{len(progress.cells)} cells closed, "
+            f"{progress.finished} conversations ({progress.failed} failed, {progress.playing} playing), "
+            f"{_calls(self.meter, self.clock)}, ETA {self.clock.remaining(self._share())}"
+        )
+
+    def grid(self) -> RenderableType:
+        """The live grid."""
+        progress = self.progress
+        names = list(dict.fromkeys(d.id for dimensions in progress.dimensions.values() for d in dimensions))
+        table = Table(title=f"items kept, of {progress.quota} wanted in every cell", title_justify="left", box=None)
+        table.add_column("test character")
+        table.add_column("source")
+        for name in names:
+            table.add_column(name, justify="right")
+        for cell in progress.cells:
+            spoken = {dimension.id for dimension in progress.dimensions[cell.character.language]}
+            table.add_row(
+                clean(cell.character.name),
+                cell.source,
+                *(self._count(cell.key, name) if name in spoken else Text("·", "dim") for name in names),
+            )
+        return Group(table, Text(self.line(), "dim"))
+
+    def _count(self, cell: str, dimension: str) -> Text:
+        kept = self.progress.kept[cell, dimension]
+        style = "green" if kept >= self.progress.quota else "yellow" if kept else "dim"
+        return Text(str(kept), style)
+
+    def _items(self) -> tuple[int, int]:
+        progress, wanted, done = self.progress, 0, 0
+        for cell in progress.cells:
+            for dimension in progress.dimensions[cell.character.language]:
+                wanted += progress.quota
+                done += min(progress.quota, progress.kept[cell.key, dimension.id])
+        return done, wanted
+
+    def _share(self) -> float:
+        done, wanted = self._items()
+        cells = self.progress.closed / len(self.progress.cells) if self.progress.cells else 0.0
+        return max(done / wanted if wanted else 0.0, cells)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationDisplay:
+    """How an evaluation is going."""
+
+    progress: EvaluationProgress
+    meter: Meter
+    clock: Clock = field(default_factory=Clock)
+
+    def line(self) -> str:
+        """One plain line."""
+        progress = self.progress
+        share = progress.done / progress.comparisons if progress.comparisons else 0.0
+        return (
+            f"eval: {progress.done}/{progress.comparisons} comparisons ({progress.failed} without a score), "
+            f"{_calls(self.meter, self.clock)}, ETA {self.clock.remaining(share)}"
+        )
+
+    def grid(self) -> RenderableType:
+        """The live table."""
+        table = Table(title="scored so far", title_justify="left", box=None)
+        table.add_column("model")
+        table.add_column("items", justify="right")
+        table.add_column("item mean", justify="right")
+        for label, (total, count) in self.progress.points.items():
+            table.add_row(label, str(count), f"{100 * total / (3 * count):.1f}")
+        return Group(table, Text(self.line(), "dim"))
+
+
+def _calls(meter: Meter, clock: Clock) -> str:
+    rate = meter.finished / clock.elapsed if clock.elapsed else 0.0
+    failed = sum(meter.failed.values())
+    tokens = f"{_count(meter.input)} in / {_count(meter.output)} out"
+    if meter.unmetered == meter.finished + failed:
+        tokens = "not reported"
+    elif meter.unmetered:
+        tokens += f" + {meter.unmetered} calls unknown"
+    return (
+        f"{meter.finished} calls ({meter.in_flight} in flight, {failed} failed, {meter.retries} retries, {rate:.0f}/s), "
+        f"tokens {tokens}"
+    )
+
+
+def _count(number: int) -> str:
+    return f"{number / 1e6:.1f}M" if number >= 1e6 else f"{number / 1e3:.1f}k" if number >= 1e4 else str(number)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

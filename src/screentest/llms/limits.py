@@ -1,0 +1,253 @@
+"""Limits shared by everyone who calls one provider with one key.
+
+What is held back is calls, never conversations. A call passes, first come first served:
+
+1. the *gate*: so many calls in flight; it opens low, widens with every success and halves when the provider says 429;
+2. the *cool-down*: nobody calls before the time the provider asked for;
+3. requests per minute and tokens per minute, if configured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+from asyncio_throttle.throttler import Throttler
+
+from screentest.errors import BadReply, RateLimited
+from screentest.llms.model import Message, Model, Reply, Request, Usage
+from screentest.llms.spec import DEFAULT_CONCURRENCY, ModelSpec
+
+log = logging.getLogger(__name__)
+
+_OPENS_AT = 16
+_COOL_DOWN = 1.0
+_LONGEST_COOL_DOWN = 600.0
+_BURST_SECONDS = 15.0
+
+
+class Limiter:
+    """The limits of one provider and key.
+
+    Args:
+        rpm: Requests per minute; ``None`` for no limit.
+        tpm: Tokens per minute; ``None`` for no limit.
+        concurrency: The most calls in flight.
+    """
+
+    def __init__(
+        self, *, rpm: int | None = None, tpm: int | None = None, concurrency: int = DEFAULT_CONCURRENCY
+    ) -> None:
+        self.gate = Gate(concurrency)
+        self.requests = RequestRate(rpm) if rpm else None
+        self.tokens = TokenBucket(tpm) if tpm else None
+        self._not_before = 0.0
+
+    @asynccontextmanager
+    async def slot(self, request: Request, max_output: int) -> AsyncIterator[Slot]:
+        """Wait for a turn, and hold it for the length of one call.
+
+        Args:
+            request: What will be sent, to estimate its tokens.
+            max_output: The longest reply it may bring, in tokens.
+        """
+        await self.gate.acquire()
+        slot = Slot(began=asyncio.get_running_loop().time())
+        try:
+            await self._cooled_down()
+            if self.requests:
+                await self.requests.acquire()
+            if self.tokens:
+                slot.reserved = estimate(request.messages) + max_output
+                await self.tokens.reserve(slot.reserved)
+                slot.holds_tokens = True
+            slot.began = asyncio.get_running_loop().time()
+            yield slot
+            self.gate.widen()
+        except RateLimited as limited:
+            self._cool_down(limited, slot.began)
+            raise
+        finally:
+            if self.tokens and slot.holds_tokens:
+                self.tokens.settle(slot.reserved, slot.spent)
+            self.gate.release()
+
+    def _cool_down(self, limited: RateLimited, began: float) -> None:
+        now = asyncio.get_running_loop().time()
+        seconds = _COOL_DOWN if limited.retry_after is None else min(limited.retry_after, _LONGEST_COOL_DOWN)
+        self._not_before = max(self._not_before, now + seconds)
+        if self.gate.narrow(began, now):
+            log.info("%s: rate limited, cooling down for %.1f s, %d at once", limited.model, seconds, self.gate.width)
+
+    async def _cooled_down(self) -> None:
+        now = asyncio.get_running_loop().time
+        while now() < self._not_before:  # noqa: ASYNC110 - each sleep is exact; another 429 may have moved the end
+            await asyncio.sleep(self._not_before - now())
+
+
+class Slot:
+    """One call's turn; ``spent`` is what it used of its reservation, all of it unless the provider says otherwise."""
+
+    __slots__ = ("began", "holds_tokens", "reserved", "spent")
+
+    def __init__(self, began: float) -> None:
+        self.began, self.reserved, self.spent, self.holds_tokens = began, 0, 0, False
+
+    def used(self, usage: Usage | None) -> None:
+        """Record what the call used; without it the whole reservation counts as spent."""
+        self.spent = self.reserved if usage is None else usage.input + usage.output
+
+
+class Gate:
+    """A first-come-first-served semaphore whose width follows how the provider copes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._width = most, float(min(most, _OPENS_AT))
+        self._in_flight, self._narrowed, self._steady = 0, float("-inf"), False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def width(self) -> int:
+        """How many may be inside now."""
+        return int(self._width)
+
+    @property
+    def in_flight(self) -> int:
+        """How many are inside."""
+        return self._in_flight
+
+    async def acquire(self) -> None:
+        """Wait for a place."""
+        if not self._waiting and self._in_flight < self.width:
+            self._in_flight += 1
+            return
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give the place back."""
+        self._in_flight -= 1
+        self._admit()
+
+    def widen(self) -> None:
+        """A call succeeded: until the first 429 room for one more, from then on for one more a round."""
+        self._width = min(self._most, self._width + (1 / self._width if self._steady else 1))
+        self._admit()
+
+    def narrow(self, began: float, now: float) -> bool:
+        """A call that began at ``began`` was told 429: halve the width, once for all that were in flight together."""
+        if began < self._narrowed:
+            return False
+        self._width, self._narrowed, self._steady = max(1.0, self._width / 2), now, True
+        return True
+
+    def _admit(self) -> None:
+        while self._waiting and self._in_flight < self.width:
+            place = self._waiting.popleft()
+            if not place.done():
+                self._in_flight += 1
+                place.set_result(None)
+
+
+class RequestRate:
+    """Requests per minute, spread evenly: at most about a second's worth at once.
+
+    asyncio-throttle alone lets all waiters poll and serves them out of order; behind a lock, which is first come first
+    served, only the head of the queue asks it.
+    """
+
+    def __init__(self, rpm: int) -> None:
+        burst = max(1, round(rpm / 60))
+        period = burst * 60 / rpm
+        self._throttler = Throttler(rate_limit=burst, period=period, retry_interval=min(0.1, period / 20))
+        self._head = asyncio.Lock()
+
+    async def acquire(self) -> None:
+        """Wait for the next request's turn."""
+        async with self._head:
+            await self._throttler.acquire()
+
+
+class TokenBucket:
+    """Tokens per minute: reserve before a call, settle after it.
+
+    The bucket fills continuously and holds fifteen seconds' worth. A reservation larger than the bucket passes when
+    the bucket is full, and leaves it in debt.
+    """
+
+    def __init__(self, tpm: int) -> None:
+        self._rate = tpm / 60
+        self._size = self._rate * _BURST_SECONDS
+        self._level, self._filled = self._size, float("-inf")
+        self._head, self._settled = asyncio.Lock(), asyncio.Event()
+
+    async def reserve(self, tokens: int) -> None:
+        """Wait until ``tokens`` are there, and take them."""
+        async with self._head:
+            while (missing := min(tokens, self._size) - self._fill()) > 0:
+                self._settled.clear()
+                try:
+                    async with asyncio.timeout(missing / self._rate):
+                        await self._settled.wait()
+                except TimeoutError:
+                    pass
+            self._level -= tokens
+
+    def settle(self, reserved: int, spent: int) -> None:
+        """Replace a reservation by what was really spent."""
+        self._level += reserved - spent
+        self._settled.set()
+
+    def _fill(self) -> float:
+        now = asyncio.get_running_loop().time()
+        self._level = min(self._size, self._level + (now - max(self._filled, now - 60)) * self._rate)
+        self._filled = now
+        return self._level
+
+
+class Limited:
+    """A model behind a limiter.
+
+    Args:
+        model: The model.
+        limiter: The limits, shared with every model that uses the same key.
+        spec: The model's configuration, which says how long its replies may get.
+    """
+
+    def __init__(self, model: Model, limiter: Limiter, spec: ModelSpec) -> None:
+        self._model, self._limiter, self._spec = model, limiter, spec
+
+    @property
+    def name(self) -> str:
+        """The label of the model within."""
+        return self._model.name
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer ``request`` when its turn has come."""
+        async with self._limiter.slot(request, self._spec.longest_output(request.sampling)) as slot:
+            try:
+                reply = await self._model.reply(request)
+            except BadReply as bad:
+                slot.used(bad.reply.usage if bad.reply else None)
+                raise
+            slot.used(reply.usage)
+            return reply
+
+
+def estimate(messages: Iterable[Message]) -> int:
+    """Tokens of a prompt, roughly: one for each CJK character, one for four others, and a few for each message."""
+    tokens = 0.0
+    for message in messages:
+        text = message.content
+        wide = 0 if text.isascii() else sum("⺀" <= char <= "鿿" or "가" <= char <= "￯" for char in text)
+        tokens += 4 + wide + (len(text) - wide) / 4
+    return int(tokens)

@@ -1,0 +1,154 @@
+"""What a player finds to talk about: retrieval from the view, within the reach of its skill."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from types import ModuleType
+
+from screentest.llms.understudy import chinese, english
+from screentest.llms.understudy.facts import LineLike, ProfileLike, ViewLike
+from screentest.llms.understudy.lexicon import SLOT, lexicon
+from screentest.llms.understudy.skill import Skill
+from screentest.llms.understudy.text import content, gathered
+
+_TITLES = frozenset(
+    "mr mrs miss ms dr sir lady lord captain old young aunt uncle father mother brother sister queen king prince princess "
+    "professor the saint madame sergeant colonel doctor major mister widow".split()
+)
+_WORN = 3
+_QUOTED = re.compile(r"[“\"「『‘]([^“”\"「」『』‘’.!?。！？]{2,24})[”\"」』’]")
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What may fill each slot of a frame, best first, and what catchphrases the speaker has."""
+
+    slots: dict[str, list[str]]
+    catchphrases: tuple[str, ...]
+
+
+def grammar(language: str) -> ModuleType:
+    """The phrases of ``language``: ``things``, ``avowals``, ``place``, ``turned``, ``owned``, ``finished``."""
+    return chinese if language == "zh" else english
+
+
+def called(name: str, language: str) -> str:
+    """How others address someone: "Miriam Vale" is called Miriam, "Mrs. Vale" is called Mrs Vale."""
+    parts = name.replace(".", "").split()
+    if language == "zh" or not parts or parts[0].lower() in _TITLES or len(parts[0]) < 3:
+        return name.replace(".", "")
+    return parts[0]
+
+
+def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) -> Material:
+    """Look around as far as ``skill`` reaches."""
+    language, phrases = view.language, grammar(view.language)
+    heard = list(view.history)[-skill.span :]
+    answered, others = _company(view, me)
+    focus = gathered((line.text for line in heard[-2:]), language)
+    names = tuple(profile.name for profile in (me, *view.others))
+    words = _vocabulary(view, me) if language == "zh" else ()
+
+    def things_in(lines: Iterable[LineLike]) -> list[str]:
+        return [thing for line in lines for thing in _heard_things(line, me.name, answered, language, words, names)]
+
+    attributes = list(me.attributes.items())[: skill.profile]
+    spoken = [(k, v) for k, v in attributes if not any(word in k.lower() for word in lexicon(language).unspoken)]
+    avowals = [said for k, v in spoken for said in phrases.avowals(k, v, me.name)]
+    mine = [phrases.owned(thing) for _, v in spoken for thing in _things(v, names, language)]
+    world = [thing for text in (view.situation.description, view.world) for thing in _things(text, names, language)]
+    if here := phrases.place(view.situation.place):
+        world.insert(0, here)
+    drive = [phrases.owned(thing) for thing in _things(view.motivations.get(me.name, ""), names, language)]
+    drive += things_in(line for line in view.script if line.speaker != me.name)
+    slots = {
+        "echo": things_in(heard[:-3:-1]) or things_in(heard[::-1]),
+        "earlier": things_in(heard[:-2]),
+        "mine": _by_relevance(mine, focus, language, rng),
+        "avowal": _by_relevance([a for a in avowals if called(answered, language) not in a], focus, language, rng),
+        "world": world,
+        "drive": drive or world,
+    }
+    slots = {slot: _fresh(options, heard, me.name, language) for slot, options in slots.items()}
+    slots["echo"] = slots["echo"] or rng.sample(slots["drive"], len(slots["drive"]))
+    if answered:
+        slots["name"] = [called(answered, language)]
+    if others:
+        slots["other"] = [called(name, language) for name in others[:1]]
+    return Material(slots, _catchphrases(tuple(attributes), language))
+
+
+def _fresh(options: Iterable[str], heard: Sequence[LineLike], me: str, language: str) -> list[str]:
+    """Without what the speaker has said already, as far as it remembers, and what everybody has been going on about."""
+    said = "\n".join(line.text for line in heard if line.speaker == me)
+    heard_all = "\n".join(line.text for line in heard)
+    core = grammar(language).core
+    return [o for o in dict.fromkeys(options) if core(o) not in said and heard_all.count(core(o)) < _WORN]
+
+
+def _company(view: ViewLike, me: ProfileLike) -> tuple[str, list[str]]:
+    """Whom to answer, and the rest, the quietest first."""
+    present = [profile.name for profile in view.others]
+    spoken = [line.speaker for line in view.history]
+    quiet = sorted(present, key=lambda name: (spoken.count(name), present.index(name)))
+    last = next((name for name in reversed(spoken) if name != me.name and name in present), "")
+    answered = last or (quiet[0] if quiet else "")
+    return answered, [name for name in quiet if name != answered]
+
+
+def _heard_things(
+    line: LineLike, me: str, answered: str, language: str, words: tuple[str, ...], names: tuple[str, ...]
+) -> list[str]:
+    phrases = grammar(language)
+    found: Sequence[str] = _things(line.speech, names, language)
+    if line.speaker == answered:
+        found = [phrases.turned(thing) for thing in found]
+    elif line.speaker != me:
+        found = [thing for thing in found if phrases.turned(thing) == thing]
+    return [*found, *(word for word in words if word in line.speech and not any(word in thing for thing in found))]
+
+
+@lru_cache(maxsize=8192)
+def _things(text: str, names: tuple[str, ...], language: str) -> tuple[str, ...]:
+    """The things ``text`` names, other than the people present and the stock phrases of the frames."""
+    phrases, stock = grammar(language), _stock(language)
+    for name in names:
+        text = text.replace(name, "，" if language == "zh" else name)
+    called_names = {called(name, language) for name in names}
+    return tuple(t for t in phrases.things(text) if t not in stock and phrases.core(t) not in called_names)
+
+
+@cache
+def _stock(language: str) -> frozenset[str]:
+    known, phrases = lexicon(language), grammar(language)
+    framed = (f for side in known.frames.values() for frames in side.values() for f in frames)
+    frames = [*framed, *known.plain, *known.openings, *known.tails]
+    gaps = ("，", "的") if language == "zh" else (",", "it")
+    bare = (SLOT.sub(gap, frame.text) for frame in frames for gap in gaps)
+    found = {thing for text in bare for thing in phrases.things(text)}
+    return frozenset(found | {phrases.turned(thing) for thing in found})
+
+
+def _vocabulary(view: ViewLike, me: ProfileLike) -> tuple[str, ...]:
+    place = view.situation
+    profiles = (me, *view.others)
+    texts = (view.world, place.place, place.description, *(v for p in profiles for v in p.attributes.values()))
+    names = [profile.name for profile in profiles]
+    found = chinese.vocabulary((*texts, *view.motivations.values(), *(line.speech for line in view.script)))
+    return tuple(word for word in found if not any(word in name or name in word for name in names))
+
+
+def _by_relevance(options: list[str], focus: frozenset[str], language: str, rng: random.Random) -> list[str]:
+    return sorted(options, key=lambda option: -len(content(option, language) & focus) + rng.random())
+
+
+@lru_cache(maxsize=1024)
+def _catchphrases(attributes: tuple[tuple[str, str], ...], language: str) -> tuple[str, ...]:
+    keys = lexicon(language).speech_keys
+    values = (value for key, value in attributes if any(word in key.lower() for word in keys))
+    quoted = (phrase.strip(" ,，") for value in values for phrase in _QUOTED.findall(value))
+    return tuple(phrase for phrase in quoted if len(phrase.split()) <= 3 and len(phrase) <= 18)

@@ -1,0 +1,117 @@
+"""Templates: from structured inputs to the messages of a prompt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+if TYPE_CHECKING:
+    from screentest.llms.model import Message, Role
+    from screentest.pools import Line, Profile
+
+Block = Callable[[Context], Iterator[str]]
+_ROLES: tuple[Role, ...] = ("system", "user")
+
+
+def render(name: str, language: str, /, **context: object) -> tuple[Message, ...]:
+    """Fill in a template.
+
+    What is filled in is data: template syntax inside it comes out verbatim.
+
+    Args:
+        name: The template's file name without ``.j2``: ``"judge_pairwise"``.
+        language: The language of the prompt, ``"en"`` or ``"zh"``.
+        context: The template's variables, all of them.
+
+    Returns:
+        One message for each block of the template that is not empty, the system message first.
+
+    Raises:
+        jinja2.TemplateNotFound: There is no such template.
+        jinja2.UndefinedError: The template uses a variable that ``context`` lacks.
+    """
+    from screentest.llms.model import Message  # here, since llms/ itself fills in templates
+
+    template, blocks = _compiled(f"{language}/{name}.j2")
+    variables = template.new_context(context)
+    messages = [Message(role, "".join(block(variables)).strip()) for role, block in blocks]
+    return tuple(message for message in messages if message.content)
+
+
+def fence(place: str, *contents: str) -> str:
+    """A delimiter for untrusted text, which that text cannot contain.
+
+    Args:
+        place: What the fence is derived from. A conversation's key, rather than a turn's, gives every turn of the
+            conversation the same fence, and so the same prompt prefix.
+        contents: Every untrusted text that the prompt shows.
+
+    Returns:
+        A token such as ``⟦7f3a9c0b12de⟧``, the same for the same arguments, that occurs in none of ``contents``.
+    """
+    digest, length = hashlib.sha256(place.encode()).hexdigest(), 12
+    while any(f"⟦{digest[:length]}⟧" in content for content in contents):
+        length += 1
+        if length > len(digest):
+            digest += hashlib.sha256(digest.encode()).hexdigest()
+    return f"⟦{digest[:length]}⟧"
+
+
+def _dialogue(lines: Iterable[Line], colon: str, thinks: str) -> str:
+    """A line of text for each line spoken, and one for each thought it carries if ``thinks`` says how to put it."""
+    texts: list[str] = []
+    for line in lines:
+        if thinks and line.thought:
+            texts.append(f"{line.speaker}{thinks}{line.thought}")
+        if line.text:
+            texts.append(f"{line.speaker}{colon}{line.text}")
+    return "\n".join(texts)
+
+
+def _profiles(people: Iterable[Profile], name: str, colon: str) -> str:
+    """A paragraph for each profile: the name, labelled ``name``, then a line of text for each attribute."""
+    return "\n\n".join(
+        "\n".join(f"{key}{colon}{value}" for key, value in [(name, who.name), *who.attributes.items()])
+        for who in people
+    )
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, which remembers what it allows: that depends on an object's type and the attribute alone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._allowed: dict[tuple[type, str], bool] = {}
+
+    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
+        place = (type(obj), attr)
+        if (allowed := self._allowed.get(place)) is None:
+            allowed = self._allowed[place] = super().is_safe_attribute(obj, attr, value)
+        return allowed
+
+
+@cache
+def environment() -> Environment:
+    """The environment every template is compiled in."""
+    env = _Sandbox(
+        loader=PackageLoader("screentest", "prompts"),
+        undefined=StrictUndefined,
+        autoescape=False,  # a prompt is plain text that no browser reads: escaping would only corrupt it
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    env.filters |= {"dialogue": _dialogue, "profiles": _profiles}
+    return env
+
+
+@cache
+def _compiled(path: str) -> tuple[Template, tuple[tuple[Role, Block], ...]]:
+    template = environment().get_template(path)
+    return template, tuple((role, template.blocks[role]) for role in _ROLES if role in template.blocks)

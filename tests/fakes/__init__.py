@@ -1,0 +1,33 @@
+"""Stand-ins for what lives outside: so far, a provider's server."""
+
+from fakes.behaviours import (
+    Behaviour,
+    Cuts,
+    Fails,
+    Hangs,
+    Raw,
+    Says,
+    Seen,
+    improvise,
+    in_turn,
+    rate_limited,
+    says,
+    structured_badly,
+)
+from fakes.provider import FakeProvider
+
+__all__ = [
+    "Behaviour",
+    "Cuts",
+    "Fails",
+    "FakeProvider",
+    "Hangs",
+    "Raw",
+    "Says",
+    "Seen",
+    "improvise",
+    "in_turn",
+    "rate_limited",
+    "says",
+    "structured_badly",
+]
