@@ -11,11 +11,12 @@ with FakeProvider.threaded() as server:
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
+from itertools import pairwise
 from typing import Any, Literal, Self
 
 from fakes.behaviours import Answer, Behaviour, Cuts, Fails, Hangs, Raw, Says, Seen, improvise
@@ -158,7 +159,7 @@ class FakeProvider:
                 encode = _completion if seen.protocol == "openai" else _message
                 content = json.dumps(encode(seen, said)).encode()
         head = [
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase if status in HTTPStatus else 'Overloaded'}",
+            f"HTTP/1.1 {status} {http.client.responses.get(status, 'Overloaded')}",
             "content-type: application/json",
             f"content-length: {len(content)}",
             *(f"{name}: {value}" for name, value in headers.items()),
@@ -184,7 +185,7 @@ def _refused(seen: Seen) -> Fails | None:
         return Fails(400, f"{min(extra)}: Extra inputs are not permitted", "invalid_request_error")
     if "max_tokens" not in body:
         return Fails(400, "max_tokens: Field required", "invalid_request_error")
-    if set(roles) - {"user", "assistant"} or any(a == b for a, b in zip(roles, roles[1:], strict=False)):
+    if set(roles) - {"user", "assistant"} or any(a == b for a, b in pairwise(roles)):
         return Fails(400, "messages: roles must be user and assistant, in turn", "invalid_request_error")
     return None
 

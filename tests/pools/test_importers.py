@@ -228,6 +228,22 @@ def test_other_languages_are_refused(tmp_path: Path, text: str, outcome: str) ->
     assert outcome in report.records[0].notes[0].reason
 
 
+@pytest.mark.parametrize("name", ["Ada\x07Finch", "A" * 500, "\ud800", "   ", None, 7, ["Ada"], {"first": "Ada"}])
+@pytest.mark.parametrize("path", [CHARACTERBOX, COSER])
+def test_a_name_that_is_none_refuses_the_record(tmp_path: Path, path: Path, name: object) -> None:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if path is CHARACTERBOX:
+        data["scenes"][0]["characters"][0]["name"] = name
+        index, field = "scenes[0]", "characters[0].name"
+    else:
+        data["plots"][0]["conversation"][0]["dialogues"][1]["character"] = name
+        index, field = "plots[0].conversation[0]", "dialogues[1].character"
+    target = tmp_path / "file.json"
+    target.write_text(json.dumps(data), encoding="utf-8")
+    record = by_index(run(target)[1])[index]
+    assert (record.outcome, record.notes[0].field) == ("refused", field)
+
+
 @pytest.mark.parametrize(
     ("dialogue", "name", "speech", "remarks"),
     [
@@ -344,10 +360,11 @@ def test_real_characterbox_files(path: Path) -> None:
         for place, action in enumerate(item["actions"]):
             if action["dialogue"] in ("None", "无") or action["dialogue"][0] in "“‘「'\"":
                 assert f"actions[{place}].dialogue" in told
-    kept = {line.text for scene in scenes for line in scene.script}
-    assert not any(
-        text.endswith(("None", "）无", "”", "」")) for text in kept if "：“" not in text and text.count("“") < 1
-    )
+    for scene, record in zip(scenes, [record for record in report.records if record.scene_id], strict=True):
+        if record.outcome == "taken":
+            actions = raw[int(record.index[len("scenes[") : -1])]["actions"]
+            form = "（{action}）{dialogue}" if scene.language == "zh" else "({action}) {dialogue}"
+            assert [line.text for line in scene.script] == [form.format(**action) for action in actions]
 
 
 @shared

@@ -34,9 +34,10 @@ class _MayEnd(BaseModel):
 @lru_cache(maxsize=1024)
 def _schema(speakers: tuple[str, ...], may_end: bool) -> type[BaseModel]:
     names: Any = Literal[speakers]
-    if may_end:
-        return create_model("Direction", __base__=_MayEnd, reason=(str, ...), end=(bool, ...), speaker=(names | None, ...))
-    return create_model("Direction", reason=(str, ...), speaker=(names, ...))
+    if not may_end:
+        return create_model("Direction", reason=(str, ...), speaker=(names, ...))
+    someone: Any = names | None
+    return create_model("Direction", __base__=_MayEnd, reason=(str, ...), end=(bool, ...), speaker=(someone, ...))
 
 
 @dataclass(frozen=True, slots=True)

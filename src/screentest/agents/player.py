@@ -35,7 +35,7 @@ class SceneCharacter:
             BadReply: Its reply cannot be used.
         """
         messages = render("scene_character", view.language, view=view, instruction=dimension.instruction)
-        return await _speak(self.model, view, dimension, messages, "play.scene", place)
+        return await _speak(self.model, view, dimension, messages, place=place / "play.scene", purpose="play.scene")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,13 @@ class TestCharacter:
             BadReply: Its reply cannot be used.
         """
         messages = render("test_character", view.language, view=view, strategy=dimension.strategy)
-        return await _speak(self.model, view, dimension, messages, "play.test", place)
+        return await _speak(self.model, view, dimension, messages, place=place / "play.test", purpose="play.test")
 
 
 async def _speak(
-    model: Model, view: View, dimension: Dimension, messages: tuple[Message, ...], purpose: str, place: Place
+    model: Model, view: View, dimension: Dimension, messages: tuple[Message, ...], *, purpose: str, place: Place
 ) -> Line:
     assert view.me is not None, "only a character can speak"  # noqa: S101
-    place /= purpose
     reply = await ask(
         model,
         Request(

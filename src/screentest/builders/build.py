@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import BaseModel
 
@@ -20,7 +20,7 @@ from screentest.builders.files import replace_file
 from screentest.errors import InputError, TooManyFailures
 from screentest.judges import Dimension, furina_dimensions, load_dimensions
 from screentest.llms import Meter, Model, open_models
-from screentest.pools import Character, Language, Pool, load_characters, starter_pool
+from screentest.pools import LANGUAGES, Character, Language, Pool, load_characters, starter_pool
 from screentest.sim import Gated, Players, Trajectory
 
 logger = logging.getLogger(__name__)
@@ -49,9 +49,10 @@ class Ingredients:
         """
         pool = Pool.open(config.pool.path) if config.pool.path else starter_pool()
         characters = _characters(config, pool)
-        dimensions = {
+        dimensions: dict[Language, tuple[Dimension, ...]] = {
             language: load_dimensions(config.dimensions, language) if config.dimensions else furina_dimensions(language)
-            for language in sorted({character.language for character in characters})
+            for language in LANGUAGES
+            if any(character.language == language for character in characters)
         }
         cells = tuple(Cell(character, source) for character in characters for source in config.roles.sources)
         return cls(pool, cells, dimensions)
@@ -68,7 +69,9 @@ def _characters(config: Config, pool: Pool) -> tuple[Character, ...]:
         why = f"pool.languages is {', '.join(config.pool.languages)}"
         raise InputError("no test character speaks a language of this build", where=where, why=why)
     if doubles := [name for name, count in Counter(character.id for character in chosen).items() if count > 1]:
-        raise InputError("two test characters share an id", where=where, why=", ".join(doubles), hint="give each an `id`")
+        raise InputError(
+            "two test characters share an id", where=where, why=", ".join(doubles), hint="give each an `id`"
+        )
     if not any(enterable(pool, character) for character in chosen):
         why = "no scene is in a test character's language, or all of them already have someone of that name"
         raise InputError("no test character can enter any scene", where=str(pool.path), why=why)
@@ -109,9 +112,8 @@ async def build(
         ingredients.cells,
         ingredients.dimensions,
     )
-    run.mkdir(parents=True, exist_ok=True)
     part = run / "trajectories.part.jsonl"
-    with part.open("ab") as diary:
+    with _appending(part) as diary:
 
         def finished(trajectory: Trajectory) -> None:
             diary.write(_line(trajectory))
@@ -126,6 +128,11 @@ async def build(
     part.unlink()
     _check(config, benchmark.manifest.report, cells)
     return benchmark
+
+
+def _appending(path: Path) -> BinaryIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("ab")
 
 
 def _cast(config: Config) -> list[str]:
@@ -205,9 +212,8 @@ def _report(ingredients: Ingredients, cells: tuple[CellOutcome, ...]) -> BuildRe
     scores = [audition.score for trajectory in kept for audition in trajectory.auditions]
     auditions = sum(len(trajectory.auditions) for trajectory in trajectories)
     pool = ingredients.pool
-    languages = {cell.character.language for cell in ingredients.cells}
     entered = {scene for cell in ingredients.cells for scene in enterable(pool, cell.character)}
-    other_language = [scene for scene in pool.ids() if all(scene not in pool.ids(language) for language in languages)]
+    spoken = sum(len(pool.ids(language)) for language in ingredients.dimensions)
     return BuildReport(
         conversations=len(trajectories),
         kept=len(kept),
@@ -222,8 +228,8 @@ def _report(ingredients: Ingredients, cells: tuple[CellOutcome, ...]) -> BuildRe
         lost=sum(score > 3 for score in scores),
         in_conversations_not_kept=auditions - len(scores),
         skipped_scenes={
-            "no test character speaks its language": len(other_language),
-            "its cast has every test character's name": len(pool) - len(entered) - len(other_language),
+            "no test character speaks its language": len(pool) - spoken,
+            "its cast has every test character's name": spoken - len(entered),
         },
         cells=tuple(cell.report for cell in cells),
     )
@@ -236,7 +242,8 @@ def _check(config: Config, report: BuildReport, cells: tuple[CellOutcome, ...]) 
         kinds = ", ".join(f"{count} {kind}" for kind, count in report.faults.items())
         share = f"{config.build.max_failures:.0%}"
         raise TooManyFailures(
-            f"{report.failed} of {report.conversations} conversations failed ({kinds}); build.max_failures allows {share}.{first}"
+            f"{report.failed} of {report.conversations} conversations failed ({kinds}); "
+            f"build.max_failures allows {share}.{first}"
         )
     if not report.items:
         raise TooManyFailures(f"the build made no item out of {report.auditions} auditions.{first}")

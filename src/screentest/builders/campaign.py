@@ -164,7 +164,9 @@ class Campaign:
         outcomes = await staggered(start, lag=self.settings.lag)
         self.progress.closed += 1
         missing = self._missing(cell, outcomes)
-        return CellOutcome(_report(cell, outcomes, missing, self._ids(cell), stopped if missing else "quota met"), outcomes)
+        return CellOutcome(
+            _report(cell, outcomes, missing, self._ids(cell), stopped if missing else "quota met"), outcomes
+        )
 
     def _order_of_scenes(self, cell: Cell) -> list[str]:
         scenes = enterable(self.pool, cell.character)
@@ -225,7 +227,9 @@ class Campaign:
         if trajectory.faults or not candidates:
             return Outcome(trajectory)
         try:
-            grading = await DialogueFilter(self.grader).grade(view(state, "filter"), place=Place(self.seed, conversation))
+            grading = await DialogueFilter(self.grader).grade(
+                view(state, "filter"), place=Place(self.seed, conversation)
+            )
         except ScreentestError as error:
             fault = Fault(turn=0, kind=error.kind, detail=str(error), status=getattr(error, "status", None))
             return Outcome(trajectory.model_copy(update={"events": (*events, fault)}))

@@ -72,5 +72,7 @@ def _cell(value: object) -> str:
     """Text from outside, for a Markdown table or list: on one line, with nothing that could be markup."""
     text = " ".join(str(value).split())
     for character in "\\`*_{}[]<>#|!~$":
-        text = text.replace(character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character])
+        text = text.replace(
+            character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character]
+        )
     return text

@@ -209,7 +209,9 @@ def load_config(path: Path) -> Config:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         hint = "`screentest init DIR` writes a commented configuration"
-        raise InputError("cannot read the configuration", where=str(path), why=error.strerror or "", hint=hint) from None
+        raise InputError(
+            "cannot read the configuration", where=str(path), why=error.strerror or "", hint=hint
+        ) from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError("the configuration is not YAML", where=str(path), why=" ".join(str(error).split())) from None
     if not isinstance(data, dict):

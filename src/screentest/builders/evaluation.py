@@ -1,4 +1,4 @@
-"""The evaluation: tested models and the base answer every item, and a judge compares them in both orders (FURINA §5.1)."""
+"""The evaluation: tested and base model answer every item, a judge compares them in both orders (FURINA §5.1)."""
 
 from __future__ import annotations
 
@@ -148,16 +148,20 @@ class _Evaluation:
         return list(
             await asyncio.gather(
                 *(
-                    self._compare(item, state, dimension, label, reply, base, place / "tested" / label)
+                    self._compare(
+                        item, state, dimension, label, tested=reply, base=base, place=place / "tested" / label
+                    )
                     for label, reply in zip(self.tested, tested, strict=True)
                 )
             )
         )
 
-    async def _line(self, model: Model, state: State, dimension: Dimension, place: Place, stage: Stage) -> Line | Failure:
+    async def _line(
+        self, model: Model, state: State, dimension: Dimension, place: Place, stage: Stage
+    ) -> Line | Failure:
         try:
             return await TestCharacter(model).speak(view(state, state.test), dimension, place=place)
-        except ScreentestError as error:
+        except Exception as error:
             return _failure(stage, error, place)
 
     async def _compare(
@@ -166,6 +170,7 @@ class _Evaluation:
         state: State,
         dimension: Dimension,
         label: str,
+        *,
         tested: Line | Failure,
         base: Line | Failure,
         place: Place,
@@ -198,16 +203,22 @@ class _Evaluation:
         self.progress.take(comparison)
         return comparison
 
-    async def _verdict(self, watched: View, pair: Pair, dimension: Dimension, order: Order, place: Place) -> Verdict | Failure:
+    async def _verdict(
+        self, watched: View, pair: Pair, dimension: Dimension, order: Order, place: Place
+    ) -> Verdict | Failure:
         try:
             return await self.judge.compare(watched, pair, dimension, order=order, place=place)
-        except ScreentestError as error:
+        except Exception as error:
             return _failure("judge", error, place)
 
 
-def _failure(stage: Stage, error: ScreentestError, place: Place) -> Failure:
-    logger.warning("%s: %s failed: %s", place.path, stage, error)
-    return Failure(stage=stage, kind=error.kind, detail=str(error))
+def _failure(stage: Stage, error: Exception, place: Place) -> Failure:
+    """One item must never take another one down, so that an error nobody foresaw is logged and counted as well."""
+    if isinstance(error, ScreentestError):
+        logger.warning("%s: %s failed: %s", place.path, stage, error)
+        return Failure(stage=stage, kind=error.kind, detail=str(error))
+    logger.error("%s: unexpected error", place.path, exc_info=error)
+    return Failure(stage=stage, kind="internal", detail=f"{type(error).__name__}: {error}")
 
 
 def _check(config: Config, results: Results, comparisons: Sequence[Comparison]) -> None:

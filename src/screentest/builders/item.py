@@ -109,7 +109,14 @@ class Item(_Record):
 
     @classmethod
     def of(
-        cls, audition: Auditioned, *, conversation: str, state: State, dimension: Dimension, understudy: bool, licence: str
+        cls,
+        audition: Auditioned,
+        *,
+        conversation: str,
+        state: State,
+        dimension: Dimension,
+        understudy: bool,
+        licence: str,
     ) -> Item:
         """The item of one audition.
 
@@ -196,4 +203,3 @@ class Item(_Record):
 
 def _pairs(attributes: tuple[Attribute, ...], visibility: str) -> dict[str, str]:
     return {part.key: part.value for part in attributes if part.visibility == visibility}
-

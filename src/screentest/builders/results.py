@@ -11,7 +11,7 @@ from screentest import __version__
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.comparison import Comparison
 from screentest.builders.config import Config
-from screentest.judges import Scored, estimate
+from screentest.judges import Interval, Scored, estimate
 from screentest.randomness import seed_at
 
 
@@ -37,8 +37,8 @@ class Score(_Record):
     conversations: int
     headline: float | None
     item_mean: float | None
-    clustered: tuple[float, float] | None
-    plain: tuple[float, float] | None
+    clustered: Interval | None
+    plain: Interval | None
 
 
 class ModelResult(_Record):
@@ -117,6 +117,7 @@ def summarise(
         labels: The tested models.
         comparisons: One per tested model and item.
     """
+    order = [dimension.id for dimensions in benchmark.manifest.dimensions.values() for dimension in dimensions]
     involved = {*labels, config.roles.base, config.roles.judge}
     return Results(
         benchmark=benchmark.manifest.name,
@@ -128,16 +129,18 @@ def summarise(
         seed=config.seed,
         resamples=config.evaluate.resamples,
         versions={"screentest": __version__},
-        models={label: _result([c for c in comparisons if c.model == label], config) for label in labels},
+        models={label: _result([c for c in comparisons if c.model == label], order, config) for label in labels},
     )
 
 
-def _result(comparisons: list[Comparison], config: Config) -> ModelResult:
+def _result(comparisons: list[Comparison], order: Sequence[str], config: Config) -> ModelResult:
     def score(part: Iterable[Comparison], name: str) -> Score:
         return _score(list(part), seed_at(config.seed, "bootstrap", name), config.evaluate.resamples)
 
     def by(key: Callable[[Comparison], str], part: Sequence[Comparison], name: str) -> dict[str, Score]:
-        values = sorted({key(comparison) for comparison in part})
+        values = sorted(
+            {key(comparison) for comparison in part}, key=lambda v: (order.index(v) if v in order else 0, v)
+        )
         return {value: score((c for c in part if key(c) == value), f"{name}{value}") for value in values}
 
     languages = sorted({comparison.language for comparison in comparisons})
@@ -151,9 +154,9 @@ def _result(comparisons: list[Comparison], config: Config) -> ModelResult:
         overall=score(comparisons, "overall"),
         languages=by(lambda c: c.language, comparisons, "language/"),
         dimensions=by(lambda c: c.dimension, comparisons, "dimension/"),
-        language_dimensions={l: by(lambda c: c.dimension, part, f"{l}/") for l, part in of_language.items()},
+        language_dimensions={name: by(lambda c: c.dimension, part, f"{name}/") for name, part in of_language.items()},
         kinds=kinds,
-        language_kinds={l: by(lambda c: c.kind, part, f"{l}/kind/") for l, part in of_language.items()},
+        language_kinds={name: by(lambda c: c.kind, part, f"{name}/kind/") for name, part in of_language.items()},
         gap=_gap(kinds),
     )
 
@@ -169,10 +172,10 @@ def _score(comparisons: list[Comparison], seed: int, resamples: int) -> Score:
         items=len(comparisons),
         scored=len(scored),
         conversations=found.clusters if found else 0,
-        headline=found and found.headline,
-        item_mean=found and found.item_mean,
-        clustered=found and tuple(found.clustered),
-        plain=found and tuple(found.plain),
+        headline=found.headline if found else None,
+        item_mean=found.item_mean if found else None,
+        clustered=found.clustered if found else None,
+        plain=found.plain if found else None,
     )
 
 

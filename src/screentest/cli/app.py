@@ -25,7 +25,7 @@ from screentest.cli.console import UNDERSTUDY, configuration, fail, note, out, r
 from screentest.cli.progress import BuildDisplay, EvaluationDisplay, watched
 from screentest.cli.scaffold import scaffold
 from screentest.cli.stage import Show, perform
-from screentest.errors import InputError, ScreentestError
+from screentest.errors import ScreentestError
 from screentest.llms import Meter
 
 app = typer.Typer(
@@ -82,7 +82,7 @@ def demo(
       screentest demo --run /tmp/first-look
     """
     config = understudies(name="screentest-demo", seed=7, build={"quota": 3, "turns": 16})
-    note("The demo runs offline. " + UNDERSTUDY)
+    note("The demo runs offline and costs nothing.")
     benchmark = run(_build(config, directory, 16))
     results = run(_evaluate(benchmark, config, directory, (), 16))
     out.print()

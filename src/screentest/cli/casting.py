@@ -11,14 +11,13 @@ from screentest.builders.files import replace_file
 from screentest.cli import tables
 from screentest.cli.console import clean, fail, out
 from screentest.errors import InputError, ScreentestError
-from screentest.pools import Pool, import_files, load_character, starter_pool
+from screentest.pools import Pool, load_character, starter_pool
+from screentest.pools.importers import import_files
 
 pool_app = typer.Typer(
     name="pool", help="Import and look at pools of scenes.", no_args_is_help=True, rich_markup_mode=None
 )
-character_app = typer.Typer(
-    name="character", help="Look at characters.", no_args_is_help=True, rich_markup_mode=None
-)
+character_app = typer.Typer(name="character", help="Look at characters.", no_args_is_help=True, rich_markup_mode=None)
 
 PoolPath = Annotated[Path | None, typer.Option("--pool", metavar="POOL", help="A pool directory; the starter pool.")]
 
@@ -30,11 +29,11 @@ def import_command(
     form: Annotated[
         str | None, typer.Option("--format", metavar="F", help="characterbox or coser; found out if left out.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Write what became of every record.")
-    ] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write what became of every record.")] = None,
     licence: Annotated[str, typer.Option(metavar="NAME", help="The licence to record on every scene.")] = "",
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="The pool's name; its directory's by default.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The pool's name; its directory's by default.")
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a pool that is there already.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Leave out the list of warnings.")] = False,
 ) -> None:

@@ -20,8 +20,13 @@ from screentest.errors import InputError, ScreentestError
 
 T = TypeVar("T")
 
+_PLAIN_WIDTH = 120
+
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+for _console in (out, err):
+    if not _console.is_terminal and "COLUMNS" not in os.environ:
+        _console.width = _PLAIN_WIDTH
 
 INTERRUPTED = 75
 UNDERSTUDY = (

@@ -158,8 +158,8 @@ def _calls(meter: Meter, clock: Clock) -> str:
     elif meter.unmetered:
         tokens += f" + {meter.unmetered} calls unknown"
     return (
-        f"{meter.finished} calls ({meter.in_flight} in flight, {failed} failed, {meter.retries} retries, {rate:.0f}/s), "
-        f"tokens {tokens}"
+        f"{meter.finished} calls ({meter.in_flight} in flight, {failed} failed, {meter.retries} retries, "
+        f"{rate:.0f}/s), tokens {tokens}"
     )
 
 

@@ -28,7 +28,9 @@ def scaffold(directory: Path) -> list[Path]:
         InputError: There is something already.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise InputError("will not write into it", where=str(directory), why="it is not empty", hint="name a new directory")
+        raise InputError(
+            "will not write into it", where=str(directory), why="it is not empty", hint="name a new directory"
+        )
     written: list[Path] = []
     for template, name in _FILES.items():
         target = directory / name

@@ -11,57 +11,60 @@ from rich.text import Text
 
 from screentest.builders import BuildReport, Results, Score
 from screentest.cli.console import UNDERSTUDY, clean, out
-from screentest.pools import Character, ImportReport, Line, Pool, Scene
+from screentest.pools import Character, Line, Pool, Scene
+from screentest.pools.importers import ImportReport
 
 
 def leaderboard(results: Results) -> None:
     """Print the results of an evaluation."""
-    dimensions = list(dict.fromkeys(name for result in results.models.values() for name in result.dimensions))
-    table = _table(f"{results.benchmark}: performance in % of the maximum (base {results.base}, judge {results.judge})")
-    for name in ("model", "headline", "95 % interval", "per item", *dimensions, "scored", "unparsed"):
-        table.add_column(name, justify="left" if name == "model" else "right")
-    for label, result in results.ranking():
-        overall = result.overall
+    ranking = results.ranking()
+    title = f"{results.benchmark}: performance in % of the maximum, with 95 % interval"
+    out.print(clean(f"{title} (base {results.base}, judge {results.judge})", "bold"), soft_wrap=True)
+    dimensions = list(dict.fromkeys(name for _, result in ranking for name in result.dimensions))
+    table = _table()
+    table.add_column("model", no_wrap=True)
+    for name in ("headline", *dimensions, "per item", "scored", "unparsed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for label, result in ranking:
         table.add_row(
             label,
-            Text(_percent(overall.headline), "bold"),
-            _interval(overall),
-            _percent(overall.item_mean),
-            *(_percent(result.dimensions[name].headline) if name in result.dimensions else "–" for name in dimensions),
-            f"{overall.scored}/{result.items}",
+            Text(_estimate(result.overall), "bold"),
+            *(_percent(result.dimensions.get(name)) for name in dimensions),
+            "–" if result.overall.item_mean is None else f"{result.overall.item_mean:.1f}",
+            f"{result.overall.scored}/{result.items}",
             Text(str(result.unparsed), "red" if result.unparsed else ""),
         )
     out.print(table)
-    parts = _table("by language and kind of character (headline)")
-    groups = sorted({(language, kind) for r in results.models.values() for language in r.languages for kind in r.language_kinds[language]})
-    languages = sorted({language for result in results.models.values() for language in result.languages})
-    parts.add_column("model")
+    parts = _table()
+    parts.add_column("model", no_wrap=True)
+    languages = list(dict.fromkeys(language for _, result in ranking for language in result.languages))
     for language in languages:
-        parts.add_column(language, justify="right")
-        parts.add_column("95 % interval", justify="right")
-        for kind in [kind for group, kind in groups if group == language]:
-            parts.add_column(f"{language} {kind}", justify="right")
+        for name in (language, f"{language} established", f"{language} synthesized"):
+            parts.add_column(name, justify="right")
     parts.add_column("gap", justify="right")
-    for label, result in results.ranking():
+    for label, result in ranking:
         row: list[RenderableType] = [label]
         for language in languages:
-            score = result.languages.get(language)
-            row += [_percent(score and score.headline), _interval(score) if score else "–"]
             kinds = result.language_kinds.get(language, {})
-            row += [_percent(kinds[kind].headline) if kind in kinds else "–" for group, kind in groups if group == language]
+            row += [_estimate(result.languages.get(language))]
+            row += [_percent(kinds.get("established")), _percent(kinds.get("synthesized"))]
         row.append("–" if result.gap is None else f"{result.gap:+.1f}")
         parts.add_row(*row)
+    out.print()
     out.print(parts)
-    for label, result in results.ranking():
+    for label, result in ranking:
         if result.failures:
             failed = ", ".join(f"{count} {name}" for name, count in result.failures.items())
             out.print(clean(f"{label}: {result.unscored} of {result.items} items have no score ({failed})", "red"))
+    out.print()
     out.print(
-        Text("Headline: unweighted mean over dimensions. Intervals: bootstrap over conversations. "
-             "Gap: established minus synthesized.", "dim")
+        "Headline: unweighted mean over dimensions; intervals resample conversations. "
+        "Gap: established minus synthesized.",
+        style="dim",
+        soft_wrap=True,
     )
     if results.understudy:
-        out.print(Text(UNDERSTUDY, "yellow"))
+        out.print(UNDERSTUDY, style="yellow", soft_wrap=True)
 
 
 def build_report(report: BuildReport) -> None:
@@ -98,7 +101,10 @@ def import_report(report: ImportReport, *, notes: bool) -> None:
             out.print(clean(f"{Path(file.file).name}: {remark}"), soft_wrap=True)
         if file.fields_not_imported:
             fields = ", ".join(file.fields_not_imported)
-            out.print(clean(f"{Path(file.file).name}: not imported, for a scene has no place for it: {fields}"), soft_wrap=True)
+            out.print(
+                clean(f"{Path(file.file).name}: not imported, for a scene has no place for it: {fields}"),
+                soft_wrap=True,
+            )
     for record in report.records:
         if record.outcome == "refused" or (notes and record.outcome == "warned"):
             style = "red" if record.outcome == "refused" else "dim"
@@ -111,7 +117,9 @@ def pool(pool: Pool) -> None:
     """Print what a pool holds."""
     manifest = pool.manifest
     out.print(clean(f"{manifest.name}: {len(pool)} scenes, {len(pool.characters)} test characters", "bold"))
-    out.print(clean(f"source: {manifest.source or 'unknown'}; licence: {manifest.licence or 'unknown'}"), soft_wrap=True)
+    out.print(
+        clean(f"source: {manifest.source or 'unknown'}; licence: {manifest.licence or 'unknown'}"), soft_wrap=True
+    )
     scenes = _table("scenes")
     for name in ("id", "lang", "title", "cast", "script"):
         scenes.add_column(name, overflow="fold")
@@ -132,8 +140,14 @@ def scene(scene: Scene) -> None:
     """Print a whole scene."""
     situation = scene.situation
     out.print(clean(f"{scene.title or scene.id}  ({scene.id}, {scene.language})", "bold"))
-    for label, text in (("world", scene.world), ("time", situation.time), ("place", situation.place),
-                        ("situation", situation.description), ("source", scene.source), ("licence", scene.licence)):
+    for label, text in (
+        ("world", scene.world),
+        ("time", situation.time),
+        ("place", situation.place),
+        ("situation", situation.description),
+        ("source", scene.source),
+        ("licence", scene.licence),
+    ):
         if text:
             _field(label, text)
     for member in scene.cast:
@@ -170,13 +184,22 @@ def _field(label: str, text: str) -> None:
     out.print(Padding(Text.assemble(clean(f"{label}: ", "bold"), clean(text)), (0, 0, 0, 2)))
 
 
-def _table(title: str) -> Table:
-    return Table(title=clean(title), title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
+def _table(title: str = "") -> Table:
+    return Table(
+        title=clean(title) if title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+    )
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}"
+def _percent(score: Score | None) -> str:
+    return "–" if score is None or score.headline is None else f"{score.headline:.1f}"
 
 
-def _interval(score: Score) -> str:
-    return "–" if score.clustered is None else f"[{score.clustered[0]:.1f}, {score.clustered[1]:.1f}]"
+def _estimate(score: Score | None) -> str:
+    if score is None or score.clustered is None:
+        return "–"
+    return f"{score.headline:.1f} [{score.clustered.low:.1f}, {score.clustered.high:.1f}]"

@@ -104,7 +104,12 @@ class PairwiseJudge:
             self.model,
             Request(
                 messages=render(
-                    "judge_dimension", view.language, view=view, dimensions=dimensions, a=a.text, b=b.text,
+                    "judge_dimension",
+                    view.language,
+                    view=view,
+                    dimensions=dimensions,
+                    a=a.text,
+                    b=b.text,
                     fence=_fence(place, view, a, b),
                 ),
                 purpose="judge.dimension",
@@ -141,7 +146,12 @@ class PairwiseJudge:
             self.model,
             Request(
                 messages=render(
-                    "judge_pairwise", view.language, view=view, dimension=dimension, a=a.text, b=b.text,
+                    "judge_pairwise",
+                    view.language,
+                    view=view,
+                    dimension=dimension,
+                    a=a.text,
+                    b=b.text,
                     fence=_fence(place, view, a, b),
                 ),
                 purpose="judge.pairwise",

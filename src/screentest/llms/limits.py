@@ -27,6 +27,7 @@ _OPENS_AT = 16
 _COOL_DOWN = 1.0
 _LONGEST_COOL_DOWN = 600.0
 _BURST_SECONDS = 15.0
+_A_CRUMB = 0.001
 
 
 class Limiter:
@@ -193,7 +194,7 @@ class TokenBucket:
     async def reserve(self, tokens: int) -> None:
         """Wait until ``tokens`` are there, and take them."""
         async with self._head:
-            while (missing := min(tokens, self._size) - self._fill()) > 0:
+            while (missing := min(tokens, self._size) - self._fill()) > _A_CRUMB:
                 self._settled.clear()
                 try:
                     async with asyncio.timeout(missing / self._rate):

@@ -166,6 +166,11 @@ class ModelSpec(BaseModel):
         except ValueError:
             return "." not in host or host.endswith((".local", ".localhost", ".internal"))
 
+    def identity(self) -> dict[str, Any]:
+        """What decides the replies, for a record of what was run: no limits, prices, addresses or names of keys."""
+        runtime = {"base_url", "key_env", "rpm", "tpm", "concurrency", "timeout", "retries", "price"}
+        return self.model_dump(mode="json", exclude=runtime, exclude_defaults=True)
+
     def sampled(self, suggested: Sampling) -> tuple[float | None, int]:
         """The temperature (if any) and the longest reply for one call."""
         temperature = suggested.temperature if self.temperature is None else self.temperature

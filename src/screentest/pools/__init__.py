@@ -1,6 +1,6 @@
 """Who is played, where, and what is seen of it."""
 
-from screentest.pools.character import Attribute, Character, Language, Visibility, identifier
+from screentest.pools.character import LANGUAGES, Attribute, Character, Language, Visibility, identifier
 from screentest.pools.line import Line
 from screentest.pools.manifest import Manifest
 from screentest.pools.pool import Pool, starter_pool
@@ -9,6 +9,7 @@ from screentest.pools.scene import Scene, Situation
 from screentest.pools.view import Profile, View
 
 __all__ = [
+    "LANGUAGES",
     "Attribute",
     "Character",
     "Language",

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from screentest.pools.line import Name
 
 Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 Visibility = Literal["public", "private"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
 
@@ -69,8 +70,9 @@ class Character(BaseModel):
     @property
     def attributes(self) -> tuple[Attribute, ...]:
         """The profile as triples, public ones first."""
+        sides: tuple[tuple[Visibility, dict[str, str]], ...] = (("public", self.public), ("private", self.private))
         return tuple(
             Attribute(key=key, value=value, visibility=visibility)
-            for visibility, pairs in (("public", self.public), ("private", self.private))
+            for visibility, pairs in sides
             for key, value in pairs.items()
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -12,7 +11,10 @@ _THOUGHT = re.compile(r"\[([^\[\]]*)\]|【([^【】]*)】")
 _ACTION = re.compile(r"\(([^()]*)\)|（([^（）]*)）")
 _SPACE = re.compile(r"\s+")
 
-Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\s\x00-\x1f](?:[^\x00-\x1f\x7f\x85\u2028\u2029]*[^\s\x00-\x1f])?$")]
+_CONTROL = r"\x00-\x1f\x7f\x85\u2028\u2029"
+_NAME = rf"^[^\s{_CONTROL}](?:[^{_CONTROL}]*[^\s{_CONTROL}])?$"
+
+Name = Annotated[str, Field(min_length=1, max_length=120, pattern=_NAME)]
 """What a speaker is called: on one line, without white space around it."""
 
 OneLine = Annotated[str, AfterValidator(lambda text: _SPACE.sub(" ", text).strip())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from screentest.errors import InputError
 from screentest.pools.character import Language
@@ -23,9 +23,6 @@ class Manifest(BaseModel):
         licence: The licence of the whole; each scene carries its own.
         source: Where the scenes come from.
         languages: The languages its scenes and characters are in.
-        scenes: How many scenes there are.
-        characters: How many test characters come with them.
-        sha256: File name to content hash, for the two JSONL files.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,9 +32,6 @@ class Manifest(BaseModel):
     licence: str
     source: str
     languages: tuple[Language, ...]
-    scenes: int = Field(ge=0)
-    characters: int = Field(ge=0)
-    sha256: dict[str, str]
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:

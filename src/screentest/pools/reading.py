@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import glob
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,9 @@ def _matches(pattern: str, base: Path) -> list[Path]:
     plain = base / pattern
     if plain.is_file():
         return [plain]
-    if not pattern:
-        return []
-    anchor = Path(pattern).anchor
-    root, rest = (Path(anchor), pattern[len(anchor) :]) if anchor else (base, pattern)
-    return sorted(path for path in root.glob(rest) if path.is_file())
+    # Path.glob refuses absolute patterns.
+    names = glob.glob(pattern, root_dir=base, recursive=True)  # noqa: PTH207
+    return sorted(path for name in names if (path := base / name).is_file())
 
 
 def _check_field(path: Path, field: str, value: object) -> None:

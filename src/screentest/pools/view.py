@@ -51,6 +51,7 @@ class View:
         return (
             self.world,
             *(self.situation.time, self.situation.place, self.situation.description),
-            *(text for profile in profiles for text in (profile.name, *profile.attributes, *profile.attributes.values())),
+            *(profile.name for profile in profiles),
+            *(text for profile in profiles for pair in profile.attributes.items() for text in pair),
             *(text for line in self.history for text in (line.speaker, line.text)),
         )

@@ -132,6 +132,4 @@ class SceneClosed(_Event):
     turns: int
 
 
-Event = Annotated[
-    SceneOpened | SpeakerChosen | Spoken | Auditioned | Fault | SceneClosed, Field(discriminator="event")
-]
+Event = Annotated[SceneOpened | SpeakerChosen | Spoken | Auditioned | Fault | SceneClosed, Field(discriminator="event")]

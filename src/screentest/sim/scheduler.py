@@ -29,9 +29,7 @@ class Gated:
             return await self._model.reply(request)
 
 
-async def staggered(
-    start: Callable[[int, Sequence[T]], Coroutine[Any, Any, T] | None], *, lag: int
-) -> tuple[T, ...]:
+async def staggered(start: Callable[[int, Sequence[T]], Coroutine[Any, Any, T] | None], *, lag: int) -> tuple[T, ...]:
     """Run a series of jobs, ``lag`` of them at once, each learning from a fixed part of its forerunners.
 
     Job ``k`` is given the results of jobs ``0 … k - lag``, no matter which others have finished by then. So what a job

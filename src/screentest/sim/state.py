@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -95,8 +96,10 @@ def view(state: State, viewer: Character | Onlooker) -> View:
     )
 
 
-def _perceived(lines: list[Line] | tuple[Line, ...], thinker: str | None) -> tuple[Line, ...]:
+def _perceived(lines: Sequence[Line], thinker: str | None) -> tuple[Line, ...]:
+    """The lines as others perceive them; one that is only a thought happens for its thinker alone."""
     return tuple(
         line if not line.thought or line.speaker == thinker else line.model_copy(update={"thought": ""})
         for line in lines
+        if line.text or line.speaker == thinker
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable
+
 from pydantic import BaseModel, ConfigDict
 
 from screentest.judges import Grade

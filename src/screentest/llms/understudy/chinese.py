@@ -10,11 +10,11 @@ from screentest.llms.understudy.lexicon import lexicon
 _SENTENCE_END = re.compile(r"[。；！？;!?\n]+")
 _CLAUSE_END = re.compile(r"[，,、（）()…—]+")
 _RELATION = re.compile(r"([^：:]{1,8})[：:]([^，,、（）()…—]+)")
-_QUOTES = frozenset("“”‘’「」『』《》\"")
+_QUOTES = frozenset('“”‘’「」『』《》"')
 _KIN = "爹娘爸妈父母哥弟姐妹兄嫂妻夫儿女孙爷奶师叔舅姑姨祖"
 _STARTS = re.compile(
     r"曾|自幼|自小|从小|生于|生在|出身|早年|年轻时|少年|幼|原是|本是|靠|在|把|为了|替|与|跟|和|当过|做过|会|能|爱|喜欢|怕|恨|想|知道|"
-    r"记得|收|守|一直|总|从不|从未|不|常|偷|写|读|养|教|卖|开|欠|答应|相信|信|瞒|藏|其实|暗中|暗地|私下|悄悄|是|有|没|最|只|对|从|被|给"
+    r"记得|收|守|一直|总|从不|从未|不[肯爱会敢愿想识懂怕信忍]|常|偷|写|读|养|教|卖|开|欠|答应|相信|信|瞒|藏|其实|暗中|暗地|私下|悄悄|是|有|没有|最|只|对|从|被|给"
 )
 _PERSON = re.compile(r"[人者家匠师长娘女生夫客手员将王郎商工兵医官吏徒僧尼]$")
 _NUMERALS = "第一二三四五六七八九十百千万两半几零"
@@ -25,31 +25,37 @@ _TELLS_WHO = ("背景", "身世", "来历", "描述", "简介", "description", "
 def _patterns() -> tuple[re.Pattern[str], ...]:
     known = lexicon("zh")
     edge = "".join(sorted(known.stop | known.verbs))
-    noun = rf"[^{edge}\W\da-zA-Z]"
-    end = rf"(?=[{edge}]|\W|$)"
+    noun = rf"[^{edge}一\W\da-zA-Z]"
+    end = rf"(?=[{edge}一]|\W|$)"
     measure = "".join(sorted(known.measures))
     return (
         re.compile(rf"[这那一两几][{measure}](?:{noun}{{1,4}}的)?{noun}{{1,4}}{end}"),
         re.compile(rf"(?:[我你您他她]们?|咱们?)(?:的{noun}{{1,4}}|[{_KIN}]{noun}{{0,2}}){end}"),
         re.compile(r"《[^《》]{1,12}》"),
-        re.compile(rf"(?<![^{edge}\W]){noun}{{2,4}}的{noun}{{1,3}}{end}"),
+        re.compile(rf"(?<![^{edge}\W])(?![{measure}{_NUMERALS}]){noun}{{2,4}}的{noun}{{1,3}}{end}"),
     )
+
+
+@cache
+def _common() -> re.Pattern[str]:
+    return re.compile("|".join(sorted(lexicon("zh").common)))
 
 
 @cache
 def _run() -> re.Pattern[str]:
     known = lexicon("zh")
     edge = "".join(sorted(known.stop | known.verbs))
-    return re.compile(rf"[^{edge}\W\da-zA-Z]+")
+    return re.compile(rf"(?<![\da-zA-Z])[^{edge}\W\da-zA-Z]+")
 
 
 @lru_cache(maxsize=8192)
 def things(text: str) -> tuple[str, ...]:
     """Noun phrases of ``text`` such as 那封信, 你爹, 城西的药铺."""
     found: list[str] = []
+    text = _common().sub("，", text)
     for pattern in _patterns():
         for phrase in pattern.findall(text):
-            if not phrase.endswith(("的事", "件事")):
+            if not phrase.endswith(("的事", "件事")) and phrase[-1] not in _NUMERALS:
                 found.append("那" + phrase[1:] if phrase[0] in "一几两" else phrase)
     return tuple(dict.fromkeys(found))
 
@@ -59,7 +65,7 @@ def vocabulary(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Words that a scene's own texts reveal: runs of 2 to 4 characters, set off at least once, used at least twice."""
     common, whole = lexicon("zh").common, "\n".join(texts)
     found = (run for run in _run().findall(whole) if 2 <= len(run) <= 4 and run not in common)
-    runs = dict.fromkeys(run for run in found if run.strip(_NUMERALS))
+    runs = dict.fromkeys(run for run in found if len(run.strip(_NUMERALS)) > 1 and run[0] != "号")
     return tuple(run for run in runs if whole.count(run) > 1)
 
 
@@ -83,6 +89,7 @@ def owned(thing: str) -> str:
 def place(text: str) -> str:
     """A short place as a noun phrase."""
     head = re.split(r"[，,。、；：（(]", text.strip())[0].strip()
+    head = "".join(char for char in head if char not in _QUOTES)
     return head if 2 <= len(head) <= 10 else ""
 
 
@@ -100,7 +107,7 @@ def avowals(key: str, value: str, name: str) -> tuple[str, ...]:
 
 def _avowal(key: str, sentence: str, name: str, me: str) -> str:
     if relation := _RELATION.match(sentence):
-        said = _first_person(relation[2], me).removeprefix("是")
+        said = re.sub("[他她](?!们)", "我", relation[2]).removeprefix("是")
         return f"{relation[1]}是{said}" if "的" in said or _PERSON.search(said) else ""
     clause = next((part.strip() for part in _CLAUSE_END.split(sentence) if part.strip()), "")
     for subject in (name, me, "你", "我"):

@@ -10,7 +10,7 @@ from screentest.llms.understudy.facts import ViewLike
 from screentest.llms.understudy.lexicon import lexicon
 from screentest.llms.understudy.material import called
 
-_END_PER_LINE = 0.01
+_END_PER_LINE = 0.006
 
 
 def direct(view: ViewLike, speakers: Sequence[str], may_end: bool, rng: random.Random) -> dict[str, Any]:
@@ -29,7 +29,9 @@ def direct(view: ViewLike, speakers: Sequence[str], may_end: bool, rng: random.R
     last = history[-1] if history else None
     turns = [line.speaker for line in history]
     most = max((turns.count(name) for name in speakers), default=0)
-    addressed = {name for name in speakers if last and name != last.speaker and called(name, view.language) in last.speech}
+    addressed = {
+        name for name in speakers if last and name != last.speaker and called(name, view.language) in last.speech
+    }
 
     def claim(name: str) -> float:
         just_spoke = last is not None and last.speaker == name

@@ -8,19 +8,40 @@ from functools import lru_cache
 from screentest.llms.understudy.lexicon import lexicon
 
 _TOKEN = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*|[^\sA-Za-z]")
-_DETERMINERS = frozenset("the this my your his her our their a an".split())
+_DETERMINERS = frozenset(["the", "this", "my", "your", "his", "her", "our", "their", "a", "an"])
 _CLAUSE_END = re.compile(r"[,:;()\[\]]|\s[-–—]\s|—")
 _RELATION = re.compile(r"([A-Z][\w.' -]{1,30}): ((?:the|a|an|his|her|their|my|your) [^,;:()]+)")
 _LEAD = re.compile(r"^\W*(?:[\w'’-]+\s?){1,4},")
 _SENTENCE_END = re.compile(r"(?<=[a-zà-ɏ0-9'’\")])[.!?;]+\s+|[.!?;]+$|\n")
-_QUOTES = frozenset("\"“”")
-_ADVERBS = frozenset("never always often still also once now rarely seldom sometimes usually both".split())
-_WAS = frozenset("born raised orphaned exiled widowed known sent bred apprenticed trained taught".split())
+_QUOTES = frozenset('"“”')
+_FINITE = frozenset(["is", "was", "are", "were", "has", "had", "have", "will", "would", "can", "could", "did", "does"])
+_ADVERBS = frozenset(
+    ["never", "always", "often", "still", "also", "once", "now", "rarely", "seldom", "sometimes", "usually", "both"]
+)
+_WAS = frozenset(
+    ["born", "raised", "orphaned", "exiled", "widowed", "known", "sent", "bred", "apprenticed", "trained", "taught"]
+)
 _SELF = {"he": ("he", "his", "him", "himself"), "she": ("she", "her", "her", "herself")}
 _IRREGULAR = {"is": "am", "are": "am", "has": "have", "does": "do", "goes": "go", "isn't": "am not", "doesn't": "don't"}
 _FLIP = {"my": "your", "your": "my"}
 _PERSON = ("er", "or", "ist", "man", "woman", "ian", "ess", "widow", "girl", "boy", "king", "queen", "daughter", "son")
-_NOT_PERSON = frozenset("letter paper water river power tower order dinner winter summer danger matter manner".split())
+_NOT_PERSON = frozenset(
+    [
+        "letter",
+        "paper",
+        "water",
+        "river",
+        "power",
+        "tower",
+        "order",
+        "dinner",
+        "winter",
+        "summer",
+        "danger",
+        "matter",
+        "manner",
+    ]
+)
 _TELLS_WHO = ("background", "persona", "description", "role", "profile", "experience", "identity", "occupation")
 _TELLS_HOW = ("persona", "character", "temper", "trait")
 
@@ -50,10 +71,18 @@ def _trimmed(phrase: list[str]) -> str:
     if not phrase or len(phrase) > 3:
         return ""
     words = list(phrase)
+    plural = next((i for i, word in enumerate(words) if _is_plural(word.lower())), len(words) - 1)
+    words = words[: plural + 1]
     while len(words) > 1 and _is_verbal(words[-1], words[-2]):
         words.pop()
     last = words[-1].lower()
-    if last in known.adjectives or last in known.emotive or last in known.verbs or last.endswith(("ly", "ed")) or len(last) < 3:
+    if (
+        last in known.adjectives
+        or last in known.emotive
+        or last in known.verbs
+        or last.endswith(("ly", "ed", "est", "'s", "’s"))
+        or len(last) < 3
+    ):
         return ""
     return " ".join(words)
 
@@ -62,7 +91,12 @@ def _is_verbal(word: str, before: str) -> bool:
     known, lower = lexicon("en"), word.lower()
     if lower in known.verbs or lower.endswith(("ed", "ing", "ly")):
         return True
-    return lower.endswith("s") and not lower.endswith(("ss", "us")) and before.lower() not in known.adjectives
+    return _is_plural(lower) and before.lower() not in known.adjectives
+
+
+def _is_plural(word: str) -> bool:
+    """Whether it looks like a plural, or just as well like a verb in the third person."""
+    return word.endswith("s") and not word.endswith(("ss", "us", "'s", "’s"))
 
 
 @lru_cache(maxsize=4096)
@@ -137,7 +171,7 @@ def _avowal(key: str, sentence: str, name: str, gender: str) -> str:
 
 
 def _split_subject(clause: str, name: str) -> tuple[str, str]:
-    for subject in (name, name.split()[0], "He", "She", "They", "You"):
+    for subject in (name, name.split(maxsplit=1)[0], "He", "She", "They", "You"):
         if clause.startswith(subject + " "):
             return subject, clause[len(subject) :].strip()
     return "", clause
@@ -155,6 +189,8 @@ def _by_key(key: str, words: list[str], gender: str) -> str:
     head = words[0].lower()
     if not (head.endswith("ing") or head in _DETERMINERS):
         return ""
+    if any(word.lower() in _FINITE for word in words[1:]):
+        return _in_first_person(["", head, *words[1:]], gender).removeprefix("I ").strip()
     for part, frame in lexicon("en").by_key.items():
         if part in key:
             noun = _in_first_person(["", head, *words[1:]], gender).removeprefix("I ").strip()
@@ -170,7 +206,9 @@ def _in_first_person(words: list[str], gender: str) -> str:
         if verb_due and low not in _ADVERBS and not low.endswith("ly"):
             said.append(_plain_verb(low))
             verb_due = False
-        elif low in {"and", "but", "or", "who", "which", "while"} and (after in known.verbs or after.endswith("s")):
+        elif low in {"and", "but", "or", "who", "which", "while"} and (
+            after in known.verbs or after.endswith("s") or after == "then"
+        ):
             break
         elif low == he:
             said.append("I")

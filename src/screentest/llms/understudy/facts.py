@@ -13,61 +13,110 @@ class LineLike(Protocol):
     """One utterance."""
 
     @property
-    def speaker(self) -> str: ...
+    def speaker(self) -> str:
+        """The name of who says it."""
+        ...
+
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """What everyone perceives: action and speech."""
+        ...
+
     @property
-    def speech(self) -> str: ...
+    def speech(self) -> str:
+        """What is said, without the action."""
+        ...
 
 
 class ProfileLike(Protocol):
     """The readable part of a character."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As others call them."""
+        ...
+
     @property
-    def attributes(self) -> Mapping[str, str]: ...
+    def attributes(self) -> Mapping[str, str]:
+        """Key to value."""
+        ...
 
 
 class SituationLike(Protocol):
     """When, where, and what is going on."""
 
     @property
-    def time(self) -> str: ...
+    def time(self) -> str:
+        """When."""
+        ...
+
     @property
-    def place(self) -> str: ...
+    def place(self) -> str:
+        """Where."""
+        ...
+
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """What is going on."""
+        ...
 
 
 class ViewLike(Protocol):
     """All that one participant may see."""
 
     @property
-    def language(self) -> str: ...
+    def language(self) -> str:
+        """``"en"`` or ``"zh"``."""
+        ...
+
     @property
-    def world(self) -> str: ...
+    def world(self) -> str:
+        """The world the scene is set in."""
+        ...
+
     @property
-    def situation(self) -> SituationLike: ...
+    def situation(self) -> SituationLike:
+        """The scene as it stands."""
+        ...
+
     @property
-    def me(self) -> ProfileLike | None: ...
+    def me(self) -> ProfileLike | None:
+        """The viewer's own profile, or the judged character's."""
+        ...
+
     @property
-    def others(self) -> Sequence[ProfileLike]: ...
+    def others(self) -> Sequence[ProfileLike]:
+        """Everyone else."""
+        ...
+
     @property
-    def history(self) -> Sequence[LineLike]: ...
+    def history(self) -> Sequence[LineLike]:
+        """The lines so far."""
+        ...
+
     @property
-    def motivations(self) -> Mapping[str, str]: ...
+    def motivations(self) -> Mapping[str, str]:
+        """Name to what drives them."""
+        ...
+
     @property
-    def script(self) -> Sequence[LineLike]: ...
+    def script(self) -> Sequence[LineLike]:
+        """The original dialogue."""
+        ...
 
 
 class DimensionLike(Protocol):
     """What a line is judged on."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Short name."""
+        ...
+
     @property
-    def definition(self) -> str: ...
+    def definition(self) -> str:
+        """What a judge should look for."""
+        ...
 
 
 def fact(request: Request, name: str) -> Any:

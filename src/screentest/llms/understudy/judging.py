@@ -77,7 +77,11 @@ def assign(
     view: ViewLike, candidates: tuple[LineLike, LineLike], dimensions: Sequence[DimensionLike], rng: random.Random
 ) -> dict[str, Any]:
     """Choose the dimension that the moment is about, from the line to be answered and from the candidates."""
-    scores = {d.id: _fit(d, view, candidates) + 0.25 * rng.random() for d in dimensions}
+    lines = [*list(view.history)[-1:], *candidates]
+    around = Surroundings.of(view)
+    seen = [measure(line, around) for line in lines]
+    said = gathered((line.text for line in lines), view.language)
+    scores = {d.id: _fit(d, seen, said, view.language) + 0.25 * rng.random() for d in dimensions}
     best = max(scores, key=lambda id_: scores[id_])
     shown = ", ".join(f"{id_} {score:.2f}" for id_, score in scores.items())
     return {"reason": lexicon(view.language).verdict["dimension"].format(scores=shown), "dimension": best}
@@ -94,16 +98,12 @@ _SIGNS: dict[str, dict[str, float]] = {
 _ORDINARY = {"CR": (0.35, 0.22), "FR": (0.55, 0.35), "RR": (0.25, 0.31), "CA": (0.35, 0.22), "PA": (0.16, 0.24)}
 
 
-def _fit(dimension: DimensionLike, view: ViewLike, candidates: tuple[LineLike, LineLike]) -> float:
-    around = Surroundings.of(view)
-    cue = list(view.history)[-1:]
-    lines = [*cue, *candidates]
+def _fit(dimension: DimensionLike, seen: Sequence[Measured], said: frozenset[str], language: str) -> float:
+    """How much more than usual the moment speaks for a dimension; for a custom one, how much of its definition is said."""
     signs = _SIGNS.get(dimension.id)
     if signs is None:
-        topic = content(dimension.definition, view.language)
-        return min(1.0, len(topic & gathered((line.text for line in lines), view.language)) / 3)
-    seen = [measure(line, around) for line in lines]
-    strength = sum(weight * sum(m.values[name] for m in seen) / len(seen) for name, weight in signs.items())
+        return len(content(dimension.definition, language) & said) / 2
+    strength = sum(weight * sum(line.values[name] for line in seen) / len(seen) for name, weight in signs.items())
     mean, spread = _ORDINARY[dimension.id]
     return (strength - mean) / spread
 
@@ -117,10 +117,13 @@ def grade(view: ViewLike) -> dict[str, Any]:
     profiles = (*view.others, *((view.me,) if view.me else ()))
     names = [called(profile.name, language) for profile in profiles]
     address = sum(any(name in line.text for name in names) for line in history) / max(1, len(history))
-    coherence = sum(
-        bool(content(a.text, language) & content(b.text, language)) or called(a.speaker, language) in b.text
-        for a, b in neighbours
-    ) / count
+    coherence = (
+        sum(
+            bool(content(a.text, language) & content(b.text, language)) or called(a.speaker, language) in b.text
+            for a, b in neighbours
+        )
+        / count
+    )
     heard: Counter[str] = Counter(word for line in history for word in content(line.text, language))
     progress = len(heard) / max(1, sum(heard.values()))
     shapes = [shape(line.text) for line in history]
@@ -128,7 +131,9 @@ def grade(view: ViewLike) -> dict[str, Any]:
     repetition = sum(closest) / max(1, len(closest))
     passed = sum([alternation >= 0.8, address + coherence >= 0.7, progress >= 0.25, repetition <= 0.35])
     name = "high" if passed == 4 else "moderate" if passed >= 2 else "poor"
-    reason = lexicon(language).verdict["filter"].format(
-        alternation=alternation, address=address, coherence=coherence, progress=progress, repetition=repetition
+    reason = (
+        lexicon(language)
+        .verdict["filter"]
+        .format(alternation=alternation, address=address, coherence=coherence, progress=progress, repetition=repetition)
     )
     return {"reason": reason, "grade": name}

@@ -15,12 +15,16 @@ from screentest.llms.understudy.lexicon import SLOT, lexicon
 from screentest.llms.understudy.skill import Skill
 from screentest.llms.understudy.text import content, gathered
 
-_TITLES = frozenset(
-    "mr mrs miss ms dr sir lady lord captain old young aunt uncle father mother brother sister queen king prince princess "
-    "professor the saint madame sergeant colonel doctor major mister widow".split()
+_TITLES = re.compile(
+    r"(?:mr|mrs|miss|ms|dr|sir|lady|lord|captain|old|young|big|little|long|black|white|red|aunt|uncle|father|mother|brother|sister|"
+    r"queen|king|prince|princess|professor|the|saint|st|magistrate|judge|inspector|nurse|chief|corporal|lieutenant|admiral|van|"
+    r"von|commander|mayor|count|countess|duke|baron|baroness|madame|sergeant|colonel|doctor|major|mister|widow)$",
+    re.IGNORECASE,
 )
 _WORN = 3
-_QUOTED = re.compile(r"[“\"「『‘]([^“”\"「」『』‘’.!?。！？]{2,24})[”\"」』’]")
+_BREAKS = re.compile(r"[，,…:：;；.!?。！？()（）\[\]]")
+_NOUN_LIKE = ("the ", "a ", "an ", "my ")
+_QUOTED = re.compile(r"“([^”]*)”|\"([^\"]*)\"|「([^」]*)」")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ def grammar(language: str) -> ModuleType:
 def called(name: str, language: str) -> str:
     """How others address someone: "Miriam Vale" is called Miriam, "Mrs. Vale" is called Mrs Vale."""
     parts = name.replace(".", "").split()
-    if language == "zh" or not parts or parts[0].lower() in _TITLES or len(parts[0]) < 3:
+    if language == "zh" or not parts or _TITLES.match(parts[0]) or len(parts[0]) < 3:
         return name.replace(".", "")
     return parts[0]
 
@@ -54,7 +58,15 @@ def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) ->
     words = _vocabulary(view, me) if language == "zh" else ()
 
     def things_in(lines: Iterable[LineLike]) -> list[str]:
-        return [thing for line in lines for thing in _heard_things(line, me.name, answered, language, words, names)]
+        return [thing for line in lines for thing in hear(line)]
+
+    def hear(line: LineLike) -> list[str]:
+        found: Sequence[str] = _things(line.speech, names, language)
+        if line.speaker == answered:
+            found = [phrases.turned(thing) for thing in found]
+        elif line.speaker != me.name:
+            found = [thing for thing in found if phrases.turned(thing) == thing]
+        return [*found, *(word for word in words if word in line.speech and not any(word in thing for thing in found))]
 
     attributes = list(me.attributes.items())[: skill.profile]
     spoken = [(k, v) for k, v in attributes if not any(word in k.lower() for word in lexicon(language).unspoken)]
@@ -70,16 +82,18 @@ def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) ->
         "earlier": things_in(heard[:-2]),
         "mine": _by_relevance(mine, focus, language, rng),
         "avowal": _by_relevance([a for a in avowals if called(answered, language) not in a], focus, language, rng),
-        "world": world,
-        "drive": drive or world,
+        "world": rng.sample(world, len(world)),
+        "drive": rng.sample(drive or world, len(drive or world)),
     }
     slots = {slot: _fresh(options, heard, me.name, language) for slot, options in slots.items()}
-    slots["echo"] = slots["echo"] or rng.sample(slots["drive"], len(slots["drive"]))
+    slots["echo"] = slots["echo"] or slots["drive"]
     if answered:
         slots["name"] = [called(answered, language)]
     if others:
         slots["other"] = [called(name, language) for name in others[:1]]
-    return Material(slots, _catchphrases(tuple(attributes), language))
+    lately = "\n".join(line.text.lower() for line in heard)
+    catchphrases = [phrase for phrase in _catchphrases(tuple(attributes), language) if phrase.lower() not in lately]
+    return Material(slots, tuple(catchphrases))
 
 
 def _fresh(options: Iterable[str], heard: Sequence[LineLike], me: str, language: str) -> list[str]:
@@ -100,26 +114,14 @@ def _company(view: ViewLike, me: ProfileLike) -> tuple[str, list[str]]:
     return answered, [name for name in quiet if name != answered]
 
 
-def _heard_things(
-    line: LineLike, me: str, answered: str, language: str, words: tuple[str, ...], names: tuple[str, ...]
-) -> list[str]:
-    phrases = grammar(language)
-    found: Sequence[str] = _things(line.speech, names, language)
-    if line.speaker == answered:
-        found = [phrases.turned(thing) for thing in found]
-    elif line.speaker != me:
-        found = [thing for thing in found if phrases.turned(thing) == thing]
-    return [*found, *(word for word in words if word in line.speech and not any(word in thing for thing in found))]
-
-
 @lru_cache(maxsize=8192)
 def _things(text: str, names: tuple[str, ...], language: str) -> tuple[str, ...]:
     """The things ``text`` names, other than the people present and the stock phrases of the frames."""
     phrases, stock = grammar(language), _stock(language)
     for name in names:
         text = text.replace(name, "，" if language == "zh" else name)
-    called_names = {called(name, language) for name in names}
-    return tuple(t for t in phrases.things(text) if t not in stock and phrases.core(t) not in called_names)
+    people = [called(name, language) for name in names]
+    return tuple(t for t in phrases.things(text) if t not in stock and not any(name in t for name in people))
 
 
 @cache
@@ -150,5 +152,6 @@ def _by_relevance(options: list[str], focus: frozenset[str], language: str, rng:
 def _catchphrases(attributes: tuple[tuple[str, str], ...], language: str) -> tuple[str, ...]:
     keys = lexicon(language).speech_keys
     values = (value for key, value in attributes if any(word in key.lower() for word in keys))
-    quoted = (phrase.strip(" ,，") for value in values for phrase in _QUOTED.findall(value))
-    return tuple(phrase for phrase in quoted if len(phrase.split()) <= 3 and len(phrase) <= 18)
+    quoted = ("".join(groups).strip(" ,，") for value in values for groups in _QUOTED.findall(value))
+    said = (phrase for phrase in quoted if 2 <= len(phrase) <= 20 and not _BREAKS.search(phrase))
+    return tuple(phrase for phrase in said if not phrase.lower().startswith(_NOUN_LIKE))

@@ -72,7 +72,9 @@ class Understudy:
             raise Rejected(f"the understudy cannot do {request.purpose} without a character to play", model=self._name)
         rng = generator(request.seed, request.key, request.purpose, self._level)
         side = request.purpose.removeprefix("play.")
-        return compose(view, view.me, fact(request, "dimension"), side, SKILLS[self._level], rng)
+        return compose(
+            view, view.me, dimension=fact(request, "dimension").id, side=side, skill=SKILLS[self._level], rng=rng
+        )
 
 
 def _json(value: dict[str, Any]) -> str:

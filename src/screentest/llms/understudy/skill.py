@@ -33,6 +33,6 @@ class Skill:
 
 SKILLS: dict[Level, Skill] = {
     "novice": Skill(drafts=1, span=2, profile=3, repertoire=0.4, heed=0.5, slots=1, flourish=0.3),
-    "adept": Skill(drafts=3, span=4, profile=4, repertoire=0.7, heed=0.8, slots=2, flourish=0.35),
+    "adept": Skill(drafts=2, span=4, profile=5, repertoire=0.7, heed=0.75, slots=2, flourish=0.35),
     "expert": Skill(drafts=8, span=12, profile=32, repertoire=1.0, heed=1.0, slots=4, flourish=0.45),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 
 from screentest.llms.understudy.lexicon import lexicon
 
@@ -52,7 +53,7 @@ def marks(text: str, kind: str, language: str) -> frozenset[str]:
 
 @lru_cache(maxsize=16384)
 def faults(text: str, language: str) -> tuple[str, ...]:
-    """Faults of form in one line: unbalanced brackets, a speaker prefix, another language, several sentences, nothing said."""
+    """Faults of form: unbalanced brackets, a speaker prefix, another language, several sentences, nothing said."""
     speech = _ACTION.sub(" ", text).strip()
     found: list[str] = []
     if any(mark in speech for mark in "()（）[]【】"):
@@ -79,7 +80,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 def shape(text: str) -> frozenset[str]:
     """The pairs of neighbouring words of ``text``: what makes two lines near-duplicates."""
     found = words(text)
-    return frozenset(a + " " + b for a, b in zip(found, found[1:], strict=False)) or frozenset(found)
+    return frozenset(a + " " + b for a, b in pairwise(found)) or frozenset(found)
 
 
 def gathered(texts: Iterable[str], language: str) -> frozenset[str]:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from screentest.errors import InputError
 from screentest.pools.importers import characterbox, coser
 from screentest.pools.importers.record import Format, Record, Refused
@@ -22,7 +24,7 @@ from screentest.pools.importers.report import (
     RecordReport,
     encodable,
 )
-from screentest.pools.reading import nearest
+from screentest.pools.reading import nearest, problem
 from screentest.pools.scene import Scene
 
 FORMATS: dict[str, Format] = {form.name: form for form in (characterbox.FORMAT, coser.FORMAT)}
@@ -122,6 +124,8 @@ class Import:
             outcome = "warned" if notes else "taken"
         except Refused as refusal:
             notes, scene = [refusal.note, *notes], None
+        except ValidationError as error:
+            notes = [Note.at(*problem(error)), *notes]
         self._records.append(
             RecordReport(
                 file=file,

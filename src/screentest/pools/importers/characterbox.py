@@ -92,7 +92,7 @@ def _names(characters: list[Part]) -> list[str]:
         raise Refused("characters", "is empty")
     names: list[str] = []
     for part in characters:
-        name = part.text("name")
+        name = part.name("name")
         if name.casefold() in _PLACEHOLDERS:
             raise Refused(part.at("name"), f"is a placeholder that its generator did not fill in: {name}")
         if name in names:
@@ -120,7 +120,7 @@ def _character(part: Part, name: str, language: Language, title: str, licence: s
 
 def _action(part: Part, ids: list[tuple[object, str]], language: Language) -> Line | None:
     part.note_unknown("action_id", "character", "character_id", "action", "dialogue")
-    speaker = part.text("character")
+    speaker = part.name("character")
     names = [name for _, name in ids]
     if speaker not in names:
         part.warn("character", f"is not among the characters: {speaker}; the line is kept in the script")

@@ -10,8 +10,8 @@ A record is one conversation of one plot. How it becomes a scene:
   else to be public; what the character lives through in this plot (``experience``, elsewhere ``summary``) is private.
 * ``dialogues`` → the script, ``[thoughts]`` set apart. "Environment" speaks stage directions and is not cast. A speaker
   who is not among the key characters joins the cast if the file describes them anywhere.
-* A plot's ``text`` (the book's own) and ``summary`` are left out: they tell how it ends. So are the numbers that files of
-  this format keep their own books with.
+* A plot's ``text`` (the book's own) and ``summary`` are left out: they tell how it ends. So are the numbers
+  that number the file's own parts.
 
 White space at the ends of a text and in runs is collapsed without a warning.
 """
@@ -102,7 +102,7 @@ def _scene(file: _File, number: int, place: int, notes: list[Note]) -> Scene:
         plot.warn("state", f"is {state}, not finished")
     if "key_characters" in plot.data:
         for part in plot.parts("key_characters"):
-            part.text("name")
+            part.name("name")
     scenario, topic = record.text("scenario"), record.wanted("topic")
     dialogues = record.parts("dialogues")
     casting = _cast(record, file, number)
@@ -130,7 +130,7 @@ def _cast(record: Part, file: _File, number: int) -> _Casting:
     casting = _Casting()
     for part in record.parts("key_characters"):
         part.note_unknown("name", "motivation", "thought", "i_p", "i_c")
-        name = part.text("name")
+        name = part.name("name")
         if name.casefold() in _ENVIRONMENT:
             part.warn("name", f"{name} is no character; not cast, and its motivation is left out")
             continue
@@ -154,7 +154,7 @@ def _cast(record: Part, file: _File, number: int) -> _Casting:
 def _add_speakers(casting: _Casting, dialogues: list[Part], file: _File, number: int) -> None:
     strangers: set[str] = set()
     for part in dialogues:
-        speaker = part.text("character")
+        speaker = part.name("character")
         if speaker.casefold() in _ENVIRONMENT or speaker in casting.members or speaker in strangers:
             continue
         if known := _known(speaker, file, number, part.notes):
@@ -217,7 +217,7 @@ def _labelled(pairs: dict[str, str], language: Language) -> dict[str, str]:
 
 def _line(part: Part) -> Line | None:
     part.note_unknown("character", "message", "i_p", "i_c", "i_u")
-    speaker, message = part.text("character"), part.maybe("message")
+    speaker, message = part.name("character"), part.maybe("message")
     if not message:
         part.warn("message", "is empty or missing; the line is left out")
         return None

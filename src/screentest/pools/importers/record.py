@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from screentest.pools.character import Language, identifier
 from screentest.pools.importers.report import Note
-from screentest.pools.reading import problem
+from screentest.pools.line import Name
 from screentest.pools.scene import Scene
 
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
 _SPACE = re.compile(r"\s+")
 _MIXED = 0.2
 _CHINESE = 0.3
@@ -34,7 +35,8 @@ class Record:
 
     Attributes:
         index: Its place in the file.
-        read: Makes the scene, adding to the notes it is given; raises :class:`Refused`.
+        read: Makes the scene, adding to the notes it is given; raises :class:`Refused`, or pydantic's
+            ``ValidationError`` for values that no scene may have.
     """
 
     index: str
@@ -92,6 +94,14 @@ class Part:
         if not text:
             raise Refused(self.at(key), "is empty")
         return text
+
+    def name(self, key: str) -> str:
+        """A text that must be there and be fit to call somebody by."""
+        name = self.text(key)
+        try:
+            return _NAME.validate_python(name)
+        except ValidationError as error:
+            raise Refused(self.at(key), "is no name: too long, or has control characters in it") from error
 
     def wanted(self, key: str) -> str:
         """A text that should be there: warned about and ``""`` if it is missing, null or blank."""
@@ -173,16 +183,8 @@ def find_language(text: str, notes: list[Note]) -> Language:
 
 
 def make_scene(**fields: Any) -> Scene:
-    """A scene whose id is made from its content, so that the same content has the same id wherever it came from.
-
-    Raises:
-        Refused: The fields do not make a scene.
-    """
-    try:
-        draft = Scene(id="draft", **fields)
-    except ValidationError as error:
-        place, reason = problem(error)
-        raise Refused(place, reason) from error
+    """A scene whose id is made from its content, so that the same content has the same id wherever it came from."""
+    draft = Scene(id="draft", **fields)
     content = draft.model_dump_json(exclude={"id", "source", "licence"})
     digest = hashlib.sha256(content.encode()).hexdigest()
     return draft.model_copy(update={"id": identifier(draft.title, digest)})
