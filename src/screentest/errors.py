@@ -3,6 +3,10 @@
     ScreentestError
     ├── InputError          a file, field or flag that the user gave us
     ├── TooManyFailures     a run finished, but with failures above the threshold
+    ├── Stopped             a run must stop; nothing that was paid for is lost
+    │   ├── BudgetExhausted     the next call could cost more than is left
+    │   └── StoreError          the run's store cannot be written, or lacks what a replay needs
+    ├── RunLocked           another process is working on the run directory
     ├── CallError           no reply came back
     │   ├── RateLimited         429; carries ``retry_after``
     │   ├── Unavailable         5xx
@@ -58,6 +62,32 @@ class TooManyFailures(ScreentestError):
 
     kind = "failures"
     exit_code = 4
+
+
+class Stopped(ScreentestError):
+    """A run must stop. It is never a fault of one conversation, and what was paid for is kept."""
+
+    kind = "stopped"
+
+
+class BudgetExhausted(Stopped):
+    """The next call could cost more than what is left of the budget."""
+
+    kind = "budget"
+    exit_code = 3
+
+
+class StoreError(Stopped):
+    """The run's store cannot be written, or lacks what a replay needs."""
+
+    kind = "store"
+
+
+class RunLocked(ScreentestError):
+    """Another process is working on the run directory."""
+
+    kind = "locked"
+    exit_code = 5
 
 
 class CallError(ScreentestError):

@@ -14,7 +14,7 @@ from fakes.behaviours import (
     says,
     structured_badly,
 )
-from fakes.provider import FakeProvider
+from fakes.provider import FakeProvider, talking
 
 __all__ = [
     "Behaviour",
@@ -30,4 +30,5 @@ __all__ = [
     "rate_limited",
     "says",
     "structured_badly",
+    "talking",
 ]

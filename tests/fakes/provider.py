@@ -14,13 +14,13 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import pairwise
 from typing import Any, Literal, Self
 
 from fakes.behaviours import Answer, Behaviour, Cuts, Fails, Hangs, Raw, Says, Seen, improvise
-from screentest.llms import ModelSpec
+from screentest.llms import Model, ModelSpec, open_models
 
 _PROTOCOLS: dict[str, Literal["openai", "anthropic"]] = {
     "/v1/chat/completions": "openai",
@@ -143,21 +143,13 @@ class FakeProvider:
 
     async def _write(self, writer: asyncio.StreamWriter, path: str, answered: tuple[Seen | None, Answer]) -> bool:
         seen, answer = answered
-        status, headers = 200, {}
-        match answer:
-            case Hangs():
-                await asyncio.Event().wait()
-            case Cuts("before_headers"):
-                return False
-            case Fails():
-                status, headers, content = answer.status, answer.headers, _error(path, answer)
-            case Raw():
-                status, content = answer.status, answer.body
-            case _:
-                assert seen is not None
-                said = answer if isinstance(answer, Says) else improvise(seen)
-                encode = _completion if seen.protocol == "openai" else _message
-                content = json.dumps(encode(seen, said)).encode()
+        if isinstance(answer, Hangs):
+            await asyncio.Event().wait()
+        if isinstance(answer, Cuts) and answer.where == "before_headers":
+            return False
+        status = answer.status if isinstance(answer, Fails | Raw) else 200
+        headers = answer.headers if isinstance(answer, Fails) else {}
+        content = _encoded(path, seen, answer)
         head = [
             f"HTTP/1.1 {status} {http.client.responses.get(status, 'Overloaded')}",
             "content-type: application/json",
@@ -169,6 +161,16 @@ class FakeProvider:
         writer.write("\r\n".join([*head, "", ""]).encode() + content)
         await writer.drain()
         return not isinstance(answer, Cuts)
+
+
+def _encoded(path: str, seen: Seen | None, answer: Answer) -> bytes:
+    if isinstance(answer, Raw):
+        return answer.body
+    if isinstance(answer, Fails):
+        return _error(path, answer)
+    assert seen is not None
+    said = answer if isinstance(answer, Says) else improvise(seen)
+    return json.dumps(_completion(seen, said) if seen.protocol == "openai" else _message(seen, said)).encode()
 
 
 def _refused(seen: Seen) -> Fails | None:
@@ -261,3 +263,15 @@ def _error(path: str, failure: Fails) -> bytes:
 
 def _tokens(text: str | None) -> int:
     return (len(text or "") + 3) // 4
+
+
+@asynccontextmanager
+async def talking(
+    behaviour: Behaviour = improvise, provider: Literal["openai", "anthropic"] = "openai", **fields: Any
+) -> AsyncIterator[tuple[FakeProvider, Model]]:
+    """A server, and a model there, labelled ``miriam``; ``fields`` are those of its :class:`ModelSpec`."""
+    async with (
+        FakeProvider(behaviour) as server,
+        open_models({"miriam": server.spec(provider, **fields)}, environment={}) as models,
+    ):
+        yield server, models["miriam"]

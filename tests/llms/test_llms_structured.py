@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from fakes import Behaviour, Fails, FakeProvider, Says, Seen, improvise, structured_badly
+from fakes import Fails, Says, Seen, improvise, structured_badly, talking
 from fakes.models import USAGE, Scripted, said
 from screentest.errors import EmptyReply, FilteredReply, InvalidReply, RefusedReply, Rejected, TruncatedReply
-from screentest.llms import Message, Model, ModelSpec, Request, ask
+from screentest.llms import Message, ModelSpec, Request, ask
 from screentest.llms.capabilities import capabilities
 from screentest.llms.ladder import Ladder, strict_schema
 from screentest.llms.structured import parse
@@ -59,6 +57,12 @@ def question(schema: type[BaseModel] | None = Verdict) -> Request:
 )
 def test_slips_of_the_pen_are_mended(text: str) -> None:
     assert parse(text, Verdict) == Verdict(explanation="steady", rating=4)
+
+
+def test_mending_loses_no_field() -> None:
+    torn = '{"lead": {"explanation": "steady", "rating": 4}, "mood": "tense", "length": 7'
+    mended = parse(torn, Cast)
+    assert mended == Cast(lead=Verdict(explanation="steady", rating=4), mood="tense", length=7)
 
 
 def test_a_line_break_inside_a_string_is_kept() -> None:
@@ -162,21 +166,13 @@ async def test_what_one_of_two_calls_cost_is_not_known_is_not_known() -> None:
     assert (reply.usage, reply.cost) == (None, None)
 
 
-@asynccontextmanager
-async def opened(
-    behaviour: Behaviour = improvise, provider: Literal["openai", "anthropic"] = "openai", **fields: Any
-) -> AsyncIterator[tuple[FakeProvider, Model]]:
-    async with opened(behaviour, **fields) as (server, model):
-        yield server, model
-
-
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("rung", ["native", "tool", "text"])
 @pytest.mark.parametrize("schema", [Verdict, Cast])
 async def test_every_rung_brings_an_object(
     provider: Literal["openai", "anthropic"], rung: str, schema: type[BaseModel]
 ) -> None:
-    async with opened(provider=provider, structured=rung) as (server, model):
+    async with talking(provider=provider, structured=rung) as (server, model):
         reply = await ask(model, question(schema))
     assert isinstance(reply.parsed, schema)
     (body,) = server.bodies
@@ -193,7 +189,7 @@ async def test_the_ladder_is_climbed_down_once(provider: Literal["openai", "anth
                 return Fails(400, f"{field}: Extra inputs are not permitted")
         return improvise(seen)
 
-    async with opened(old_server, provider) as (server, model):
+    async with talking(old_server, provider) as (server, model):
         for _ in range(2):
             assert (await ask(model, question())).parsed is not None
     assert len(server.requests) == 4
@@ -204,21 +200,21 @@ async def test_the_ladder_is_climbed_down_once(provider: Literal["openai", "anth
     ("status", "message"), [(401, "no access to response_format"), (400, "prompt too long"), (404, "no such model")]
 )
 async def test_other_refusals_are_not_the_ladders_fault(status: int, message: str) -> None:
-    async with opened(lambda _: Fails(status, message)) as (server, model):
+    async with talking(lambda _: Fails(status, message)) as (server, model):
         with pytest.raises(Rejected):
             await ask(model, question())
     assert len(server.requests) == 1
 
 
 async def test_a_pinned_rung_is_kept() -> None:
-    async with opened(lambda _: Fails(400, "response_format is unknown"), structured="native") as (server, model):
+    async with talking(lambda _: Fails(400, "response_format is unknown"), structured="native") as (server, model):
         with pytest.raises(Rejected):
             await ask(model, question())
     assert len(server.requests) == 1
 
 
 async def test_bad_json_over_the_wire_is_reasked_then_invalid() -> None:
-    async with opened(structured_badly("A wins")) as (server, model):
+    async with talking(structured_badly("A wins")) as (server, model):
         with pytest.raises(InvalidReply):
             await ask(model, question())
     assert len(server.requests) == 2

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import email.utils
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal
 
 import pytest
 
-from fakes import Behaviour, Cuts, Fails, FakeProvider, Hangs, Raw, improvise, in_turn, rate_limited, says
+from fakes import (
+    Behaviour,
+    Cuts,
+    Fails,
+    FakeProvider,
+    Hangs,
+    Raw,
+    Says,
+    Seen,
+    improvise,
+    in_turn,
+    rate_limited,
+    says,
+    talking,
+)
 from screentest.errors import (
     CallError,
     Disconnected,
@@ -37,15 +51,7 @@ def provider(request: pytest.FixtureRequest) -> Provider:
 
 @pytest.fixture
 def opened(provider: Provider) -> Open:
-    return lambda behaviour=improvise, **fields: _opened(provider, behaviour, **fields)
-
-
-@asynccontextmanager
-async def _opened(provider: Provider, behaviour: Behaviour, **fields: Any) -> AsyncIterator[tuple[FakeProvider, Model]]:
-    async with FakeProvider(behaviour) as server:
-        specs = {"miriam": server.spec(provider, **({"retries": 1} | fields))}
-        async with open_models(specs, environment={}) as models:
-            yield server, models["miriam"]
+    return lambda behaviour=improvise, **fields: talking(behaviour, provider, **({"retries": 1} | fields))
 
 
 def question(messages: tuple[Message, ...] = PROMPT, **rest: Any) -> Request:
@@ -218,6 +224,32 @@ async def test_the_config_wins_over_the_request(opened: Open) -> None:
     assert [body.get("temperature") for body in (*server.bodies, *firm.bodies)] == [0.9, None, 0.1]
 
 
+def picky(seen: Seen) -> Says | Fails:
+    told = "Unsupported value: 'temperature' does not support 0.0 with this model."
+    return Fails(400, told, "unsupported_value") if "temperature" in seen.body else improvise(seen)
+
+
+async def test_a_suggested_temperature_is_dropped_if_refused(opened: Open) -> None:
+    steady = question(sampling=Sampling(temperature=0.0))
+    async with opened(picky) as (server, model):
+        for _ in range(2):
+            await model.reply(steady)
+    assert [body.get("temperature") for body in server.bodies] == [0.0, None, None]
+
+
+async def test_a_configured_temperature_is_not(opened: Open) -> None:
+    async with opened(picky, temperature=0.0) as (_, model):
+        assert isinstance(await failure(model), Rejected)
+
+
+async def test_what_a_model_does_not_take_is_said(provider: Provider, caplog: pytest.LogCaptureFixture) -> None:
+    model = {"openai": "o4-mini", "anthropic": "claude-opus-5"}[provider]
+    async with talking(provider=provider, model=model, temperature=0.5) as (server, miriam):
+        await miriam.reply(question())
+    assert "temperature" not in server.bodies[0]
+    assert f"miriam: {model} does not take temperature" in caplog.text
+
+
 async def test_extra_goes_into_the_body(opened: Open) -> None:
     async with opened(extra={"chat_template_kwargs": {"enable_thinking": False}}) as (server, model):
         await model.reply(question())
@@ -234,7 +266,7 @@ async def test_a_prompt_that_is_no_text_is_rejected(opened: Open) -> None:
 class TestOnlyOpenAI:
     @staticmethod
     async def reply(behaviour: Behaviour, **fields: Any) -> tuple[FakeProvider, Any]:
-        async with _opened("openai", behaviour, **fields) as (server, model):
+        async with talking(behaviour, retries=1, **fields) as (server, model):
             return server, await model.reply(question())
 
     async def test_content_filter(self) -> None:
@@ -276,7 +308,7 @@ class TestOnlyOpenAI:
 class TestOnlyAnthropic:
     @staticmethod
     async def sent(*messages: Message, **fields: Any) -> FakeProvider:
-        async with _opened("anthropic", improvise, **fields) as (server, model):
+        async with talking(provider="anthropic", retries=1, **fields) as (server, model):
             await model.reply(question(messages or PROMPT))
             return server
 

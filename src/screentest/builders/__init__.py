@@ -1,12 +1,14 @@
 """Campaigns that emit benchmarks, and evaluations of models on them."""
 
-from screentest.builders.benchmark import Benchmark, BuildReport, CellReport, Manifest
-from screentest.builders.build import Ingredients, build
+from screentest.builders.benchmark import Benchmark, Manifest
+from screentest.builders.build import build
 from screentest.builders.campaign import Cell, Flagged, Progress, enterable
 from screentest.builders.comparison import Comparison, Failure
 from screentest.builders.config import Config, load_config, understudies
 from screentest.builders.evaluation import EvaluationProgress, evaluate
+from screentest.builders.ingredients import Ingredients
 from screentest.builders.item import Item
+from screentest.builders.report import BuildReport, CellReport
 from screentest.builders.results import ModelResult, Results, Score
 
 __all__ = [

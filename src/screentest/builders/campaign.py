@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from screentest.builders.benchmark import CellReport
 from screentest.builders.config import BuildSettings
 from screentest.builders.formatting import FormattingFault, formatting_faults
 from screentest.builders.item import Item
-from screentest.errors import ScreentestError
+from screentest.builders.report import CellReport
+from screentest.errors import BadReply, CallError
 from screentest.judges import DialogueFilter, Dimension
 from screentest.llms import Model
 from screentest.pools import Character, Language, Pool, Scene
@@ -26,6 +25,7 @@ from screentest.sim import (
     Players,
     State,
     Trajectory,
+    group,
     play,
     record,
     staggered,
@@ -118,7 +118,6 @@ class Campaign:
         licence: The benchmark's licence; empty to keep each scene's.
         understudies: The labels of stand-in models.
         progress: Told how it goes.
-        finished: Called with each conversation as it finishes.
     """
 
     pool: Pool
@@ -131,13 +130,10 @@ class Campaign:
     licence: str
     understudies: frozenset[str]
     progress: Progress
-    finished: Callable[[Trajectory], None]
 
     async def run(self, cells: Sequence[Cell]) -> tuple[CellOutcome, ...]:
         """Play all cells at once and return what they came to, in the order given."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_cell(cell)) for cell in cells]
-        return tuple(task.result() for task in tasks)
+        return await group(self._run_cell(cell) for cell in cells)
 
     async def _run_cell(self, cell: Cell) -> CellOutcome:
         scenes = self._order_of_scenes(cell)
@@ -191,7 +187,6 @@ class Campaign:
         self.progress.finished += 1
         self.progress.failed += bool(outcome.trajectory.faults)
         self.progress.kept.update((cell.key, item.dimension) for item in outcome.items)
-        self.finished(outcome.trajectory)
         return outcome
 
     async def _play(self, cell: Cell, conversation: str, scene: Scene, counts: Counter[str]) -> Outcome:
@@ -230,7 +225,7 @@ class Campaign:
             grading = await DialogueFilter(self.grader).grade(
                 view(state, "filter"), place=Place(self.seed, conversation)
             )
-        except ScreentestError as error:
+        except (BadReply, CallError) as error:
             fault = Fault(turn=0, kind=error.kind, detail=str(error), status=getattr(error, "status", None))
             return Outcome(trajectory.model_copy(update={"events": (*events, fault)}))
         trajectory = trajectory.model_copy(update={"grade": grading.grade, "grade_reason": grading.reason})

@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from screentest.builders.identity import Knob
 from screentest.errors import InputError
 from screentest.judges import SelectionMode
-from screentest.llms import ModelSpec
+from screentest.llms import ModelSpec, Price
 from screentest.pools import Language
 from screentest.sim import Rules
 
@@ -40,14 +41,14 @@ class Roles(_Section):
     """
 
     director: Label
-    narrator: Label
+    narrator: Annotated[Label, Knob.RUNTIME]
     scene: Label
-    sources: tuple[Label, ...] = Field(min_length=1)
+    sources: Annotated[tuple[Label, ...], Field(min_length=1), Knob.GROWING]
     base: Label
     judge: Label
     filter: Label
-    checker: Label
-    tested: tuple[Label, ...] = Field(min_length=1)
+    checker: Annotated[Label, Knob.RUNTIME]
+    tested: Annotated[tuple[Label, ...], Field(min_length=1), Knob.GROWING]
 
     @classmethod
     def filled(cls, given: Mapping[str, Any], labels: list[str]) -> dict[str, Any]:
@@ -72,8 +73,8 @@ class PoolSettings(_Section):
         languages: Which of its scenes and which characters take part.
     """
 
-    path: Path | None = None
-    languages: tuple[Language, ...] = ("en", "zh")
+    path: Annotated[Path | None, Knob.RUNTIME] = None
+    languages: Annotated[tuple[Language, ...], Knob.GROWING] = ("en", "zh")
 
 
 class BuildSettings(_Section):
@@ -91,15 +92,15 @@ class BuildSettings(_Section):
         max_failures: The share of conversations that may fail before the build ends with exit code 4.
     """
 
-    quota: int = Field(default=10, ge=1)
-    scenes: int = Field(default=50, ge=1)
+    quota: Annotated[int, Field(ge=1), Knob.GROWING] = 10
+    scenes: Annotated[int, Field(ge=1), Knob.GROWING] = 50
     turns: int = Field(default=20, ge=2, le=200)
     min_turns: int = Field(default=6, ge=1)
     emphasis: SelectionMode = "argmax"
     orders: Orders = "one"
     staging: Literal["dialogue"] = "dialogue"
     lag: int = Field(default=2, ge=1)
-    max_failures: float = Field(default=0.2, ge=0, le=1)
+    max_failures: Annotated[float, Field(ge=0, le=1), Knob.RUNTIME] = 0.2
 
     @property
     def rules(self) -> Rules:
@@ -117,10 +118,10 @@ class EvaluateSettings(_Section):
         max_failures: The share of comparisons without a score that may stand before the run ends with exit code 4.
     """
 
-    models: tuple[Label, ...] = ()
+    models: Annotated[tuple[Label, ...], Knob.RUNTIME] = ()
     orders: Literal["both"] = "both"
     resamples: int = Field(default=1000, ge=100)
-    max_failures: float = Field(default=0.05, ge=0, le=1)
+    max_failures: Annotated[float, Field(ge=0, le=1), Knob.RUNTIME] = 0.05
 
 
 class Config(_Section):
@@ -142,11 +143,11 @@ class Config(_Section):
 
     name: str = Field(default="screentest-benchmark", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     seed: int = 0
-    models: dict[Label, ModelSpec] = Field(min_length=1)
+    models: Annotated[dict[Label, ModelSpec], Field(min_length=1), Knob.GROWING]
     roles: Roles
     pool: PoolSettings = PoolSettings()
-    characters: tuple[str, ...] = ()
-    dimensions: Path | None = None
+    characters: Annotated[tuple[str, ...], Knob.RUNTIME] = ()
+    dimensions: Annotated[Path | None, Knob.RUNTIME] = None
     licence: str = ""
     build: BuildSettings = BuildSettings()
     evaluate: EvaluateSettings = EvaluateSettings()
@@ -154,7 +155,10 @@ class Config(_Section):
     @model_validator(mode="before")
     @classmethod
     def _cast_the_roles(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not isinstance(data.get("models"), dict) or not data["models"]:
+        if not isinstance(data, dict):
+            return data
+        data = {name: value for name, value in data.items() if value is not None}
+        if not isinstance(data.get("models"), dict) or not data["models"]:
             return data
         roles, evaluate = data.get("roles") or {}, data.get("evaluate") or {}
         if not isinstance(roles, dict) or not isinstance(evaluate, dict):
@@ -206,16 +210,18 @@ def load_config(path: Path) -> Config:
         InputError: It cannot be read, or a field is wrong; names the field.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
     except OSError as error:
         hint = "`screentest init DIR` writes a commented configuration"
-        raise InputError(
-            "cannot read the configuration", where=str(path), why=error.strerror or "", hint=hint
-        ) from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError("the configuration is not YAML", where=str(path), why=" ".join(str(error).split())) from None
+        why = error.strerror or str(error)
+        raise InputError("cannot read the configuration", where=str(path), why=why, hint=hint) from None
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise InputError("this is not YAML", where=f"{path}{line}", why=error.problem or str(error)) from None
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
+        raise InputError("this is not YAML", where=str(path), why=" ".join(str(error).split())) from None
     if not isinstance(data, dict):
-        raise InputError("the configuration must be a mapping with `models`", where=str(path))
+        raise InputError("not a configuration", where=str(path), why="it is not a map of fields", hint=_EXAMPLE)
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
@@ -230,6 +236,18 @@ def load_config(path: Path) -> Config:
     )
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML in which a repeated key is an error, rather than silently the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if repeated := sorted({key for key in keys if keys.count(key) > 1}):
+            problem = f"the key {repeated[0]!r} is given twice"
+            raise yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+_EXAMPLE = "name a model, as in `models: {gpt: {provider: openai, model: gpt-4.1}}`"
 _FIELDS: dict[str, type[BaseModel]] = {
     "": Config,
     "roles": Roles,
@@ -238,21 +256,40 @@ _FIELDS: dict[str, type[BaseModel]] = {
     "evaluate": EvaluateSettings,
     "models": ModelSpec,
 }
+_PLAIN_WORDS = {
+    "missing": "it is missing",
+    "tuple_type": "must be a list, as in [one, two]",
+    "dict_type": "must be a map of fields",
+    "model_type": "must be a map of fields",
+    "model_attributes_type": "must be a map of fields",
+    "string_type": "must be text",
+    "string_pattern_mismatch": "must be up to 64 letters, digits, dots, dashes and underscores",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "too_short": "must not be empty",
+}
 
 
 def _readable(error: ValidationError, path: Path) -> InputError:
-    first = error.errors()[0]
-    place = [str(part) for part in first["loc"]]
-    field = ".".join(place)
-    why = first["msg"].removeprefix("Value error, ")
-    hint = ""
+    """The first problem in plain words. What was found is shown where it cannot be a key put in the wrong place."""
+    problems = [problem for problem in error.errors() if problem["loc"] != ("roles",) or problem["type"] != "missing"]
+    first = problems[0]
+    place = [str(part) for part in first["loc"] if part != "[key]"]
+    why = _PLAIN_WORDS.get(
+        first["type"], first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    )
+    hint = _EXAMPLE if place == ["models"] else ""
     if first["type"] == "extra_forbidden":
-        known = _FIELDS.get(place[0] if len(place) > 1 else "", Config).model_fields
-        near = difflib.get_close_matches(place[-1], known, n=1)
+        inner = Price if "price" in place[2:-1] else _FIELDS.get(place[0] if len(place) > 1 else "", Config)
+        near = difflib.get_close_matches(place[-1], inner.model_fields, n=1)
         why = "unknown field"
-        hint = f"did you mean {near[0]!r}?" if near else f"fields here are: {', '.join(known)}"
-    elif first["type"] != "missing" and isinstance(first["input"], str | int | float | bool):
+        hint = f"did you mean {near[0]!r}?" if near else f"fields here are: {', '.join(inner.model_fields)}"
+    elif first["type"] not in ("missing", "value_error", "model_type") and isinstance(
+        first["input"], str | int | float
+    ):
         why += f" (found {first['input']!r})"
-    more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    where = f"{path}: {field}" if field else str(path)
-    return InputError(f"the configuration cannot be used{more}", where=where, why=why, hint=hint)
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return InputError(
+        f"cannot be used{more}", where=": ".join([str(path), *filter(None, [".".join(place)])]), why=why, hint=hint
+    )

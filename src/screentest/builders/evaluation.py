@@ -7,20 +7,23 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from screentest.agents import TestCharacter
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.comparison import Comparison, Failure, Stage
 from screentest.builders.config import Config
 from screentest.builders.files import replace_file
+from screentest.builders.identity import freeze, frozen_growth, growing, identity
 from screentest.builders.item import Item
 from screentest.builders.results import Results, summarise
-from screentest.errors import InputError, ScreentestError, TooManyFailures
+from screentest.errors import InputError, ScreentestError, Stopped, TooManyFailures
 from screentest.judges import Dimension, Order, Pair, PairwiseJudge, Verdict, item_score
-from screentest.llms import Meter, Model, open_models
+from screentest.llms import Meter, Model
 from screentest.pools import Line, View
+from screentest.prompts import prompts_digest
 from screentest.randomness import Place
-from screentest.sim import Gated, State, view
+from screentest.sim import Session, State, group, locked, open_run, together, view
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +61,13 @@ async def evaluate(
     run: Path,
     *,
     tested: Sequence[str] = (),
-    concurrency: int = 32,
+    session: Session | None = None,
     progress: EvaluationProgress | None = None,
     meter: Meter | None = None,
 ) -> Results:
-    """Evaluate models on a benchmark; the base model answers each item once, for all of them.
+    """Evaluate models on a benchmark, or go on with it; the base model answers each item once, for all of them.
 
+    Every finished model call is kept in ``run.db``. Models that were tested in this run before stay in its results.
     Emits ``evaluations.jsonl`` (every reply and verdict) and ``results.json`` into the run directory.
 
     Args:
@@ -71,7 +75,7 @@ async def evaluate(
         config: Names the models, the base and the judge.
         run: The run's directory; made if need be.
         tested: Labels of the models to test; those of the configuration by default.
-        concurrency: The most model calls in flight.
+        session: How to work on the run.
         progress: Filled in as it goes, for whoever watches.
         meter: Counts calls and tokens.
 
@@ -79,37 +83,61 @@ async def evaluate(
         The results.
 
     Raises:
-        InputError: A label names no model, or the benchmark has no items.
+        InputError: A label names no model, the benchmark has no items, or the run began with other settings.
+        RunLocked: Another process is working on the run.
+        Stopped: The budget is used up, or the store cannot be written; run it again to go on.
         TooManyFailures: The results were written, but too many comparisons have no score.
     """
-    labels = tuple(dict.fromkeys(tested or config.roles.tested))
-    if unknown := [label for label in labels if label not in config.models]:
-        hint = f"models are: {', '.join(config.models)}"
-        raise InputError(f"unknown model {unknown[0]!r}", where="--model", hint=hint)
+    session, progress, meter = session or Session(), progress or EvaluationProgress(), meter or Meter()
     items = list(benchmark.items())
     if not items:
         raise InputError("the benchmark has no items", where=str(benchmark.path))
-    progress, meter = progress or EvaluationProgress(), meter or Meter()
-    progress.comparisons = len(items) * len(labels)
-    taking_part = sorted({*labels, config.roles.base, config.roles.judge})
-    async with open_models({label: config.models[label] for label in taking_part}, meter=meter) as opened:
-        gate = asyncio.Semaphore(concurrency)
-        models = {label: Gated(model, gate) for label, model in opened.items()}
-        evaluation = _Evaluation(
-            benchmark=benchmark,
-            tested={label: models[label] for label in labels},
-            base=models[config.roles.base],
-            judge=PairwiseJudge(models[config.roles.judge]),
-            seed=config.seed,
-            progress=progress,
-        )
-        comparisons = await evaluation.run(items, concurrency)
-    results = summarise(benchmark, config, labels, comparisons)
-    data = b"".join(comparison.model_dump_json().encode() + b"\n" for comparison in comparisons)
-    replace_file(run / "evaluations.jsonl", data)
-    replace_file(run / "results.json", results.model_dump_json(indent=2).encode() + b"\n")
+    with locked(run):
+        labels = _labels(config, run, tested)
+        freeze(run, "eval", _identity(config, benchmark, labels), config)
+        progress.comparisons = len(items) * len(labels)
+        specs = {label: config.models[label] for label in sorted({*labels, config.roles.base, config.roles.judge})}
+        async with open_run(run, specs, session, meter) as opened:
+            evaluation = _Evaluation(
+                benchmark=benchmark,
+                tested={label: opened.models[label] for label in labels},
+                base=opened.models[config.roles.base],
+                judge=PairwiseJudge(opened.models[config.roles.judge]),
+                seed=config.seed,
+                progress=progress,
+            )
+            comparisons = await evaluation.run(items, session.concurrency)
+        results = summarise(benchmark, config, labels, comparisons)
+        data = b"".join(comparison.model_dump_json().encode() + b"\n" for comparison in comparisons)
+        replace_file(run / "evaluations.jsonl", data)
+        replace_file(run / "results.json", results.model_dump_json(indent=2).encode() + b"\n")
     _check(config, results, comparisons)
     return results
+
+
+def _labels(config: Config, run: Path, tested: Sequence[str]) -> tuple[str, ...]:
+    """Whom to test: those asked for, after those that this run has tested before."""
+    before = [label for label in frozen_growth(run, "eval", "tested") if label in config.models]
+    labels = tuple(dict.fromkeys([*before, *(tested or config.roles.tested)]))
+    if unknown := [label for label in labels if label not in config.models]:
+        hint = f"models are: {', '.join(config.models)}"
+        raise InputError(f"unknown model {unknown[0]!r}", where="--model", hint=hint)
+    return labels
+
+
+def _identity(config: Config, benchmark: Benchmark, labels: Sequence[str]) -> dict[str, Any]:
+    """What decides the outcome of an evaluation, apart from the replies."""
+    base, judge = config.roles.base, config.roles.judge
+    return {
+        "benchmark": benchmark.manifest.content_hash,
+        "seed": config.seed,
+        "base": base,
+        "judge": judge,
+        "tested": growing(list(labels)),
+        "models": growing({label: config.models[label].identity() for label in dict.fromkeys([base, judge, *labels])}),
+        "evaluate": identity(config.evaluate),
+        "prompts": prompts_digest(),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +156,7 @@ class _Evaluation:
             async with room:
                 return await self._item(item)
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(item)) for item in items]
-        return [comparison for task in tasks for comparison in task.result()]
+        return [comparison for compared in await group(one(item) for item in items) for comparison in compared]
 
     async def _item(self, item: Item) -> list[Comparison]:
         state = item.state()
@@ -138,7 +164,7 @@ class _Evaluation:
             update={"strategy": item.strategy}
         )
         place = Place(self.seed, f"eval/{item.id}")
-        base, *tested = await asyncio.gather(
+        base, *tested = await together(
             self._line(self.base, state, dimension, place / "base", "base"),
             *(
                 self._line(model, state, dimension, place / "tested" / label, "tested")
@@ -146,7 +172,7 @@ class _Evaluation:
             ),
         )
         return list(
-            await asyncio.gather(
+            await together(
                 *(
                     self._compare(
                         item, state, dimension, label, tested=reply, base=base, place=place / "tested" / label
@@ -161,6 +187,8 @@ class _Evaluation:
     ) -> Line | Failure:
         try:
             return await TestCharacter(model).speak(view(state, state.test), dimension, place=place)
+        except Stopped:
+            raise
         except Exception as error:
             return _failure(stage, error, place)
 
@@ -180,7 +208,7 @@ class _Evaluation:
         if isinstance(tested, Line) and isinstance(base, Line):
             pair = Pair(challenger=tested, reference=base)
             watched = view(state, "judge")
-            for outcome in await asyncio.gather(
+            for outcome in await together(
                 *(self._verdict(watched, pair, dimension, order, place) for order in _ORDERS)
             ):
                 if isinstance(outcome, Failure):
@@ -208,6 +236,8 @@ class _Evaluation:
     ) -> Verdict | Failure:
         try:
             return await self.judge.compare(watched, pair, dimension, order=order, place=place)
+        except Stopped:
+            raise
         except Exception as error:
             return _failure("judge", error, place)
 

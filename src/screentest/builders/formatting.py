@@ -13,9 +13,10 @@ FormattingFault = Literal[
     "unbalanced brackets", "speaker prefix", "wrong language", "several sentences", "near-duplicate of an earlier line"
 ]
 
-_PAIRS = {")": "(", "）": "（", "]": "[", "】": "【", "”": "“", "」": "「"}
-_ENDING = re.compile(r"[.!?]+[\"'”’]*(?=\s+[\"'“‘]*[A-Z])|[。！？]+[”」』’]*(?=.)")
-_ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Capt|Lt|Sgt|Col|Gen|Rev|Hon|Jr|Sr|vs|No|[A-Z])\.")
+_PAIRS = {")": "(", "）": "（", "]": "[", "】": "【", "”": "“", "」": "「", "』": "『"}
+_ELLIPSIS = re.compile(r"\.{2,}|…+")
+_ENDING = re.compile(r"[.!?]++[\"'”’]*+(?=\s+[\"'“‘]*[^\W\d_a-z])|[。！？]++[”」』’\"']*+(?=.)")
+_ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Capt|Lt|Sgt|Col|Gen|Rev|Hon|Jr|Sr|vs|[A-Z])\.")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LATIN = re.compile(r"[A-Za-z]")
 _NEAR = 0.9
@@ -34,12 +35,18 @@ def formatting_faults(line: Line, history: Sequence[Line], language: Language) -
     """
     checks: dict[FormattingFault, bool] = {
         "unbalanced brackets": not _balanced(line.text),
-        "speaker prefix": re.match(rf"\s*[<*\"“]*{re.escape(line.speaker)}[>*]*\s*[:：]", line.text) is not None,
+        "speaker prefix": _prefixed(line),
         "wrong language": _language(line.text) not in (language, None),
-        "several sentences": len(_ENDING.findall(_ABBREVIATION.sub("", line.speech))) > 0,
+        "several sentences": _ENDING.search(_ABBREVIATION.sub("", _ELLIPSIS.sub("", line.speech))) is not None,
         "near-duplicate of an earlier line": any(_alike(line.text, earlier.text) for earlier in history),
     }
     return tuple(fault for fault, found in checks.items() if found)
+
+
+def _prefixed(line: Line) -> bool:
+    """Whether the speech starts with its speaker's name, or part of it, and a colon."""
+    names = "|".join(re.escape(name) for name in (line.speaker, *line.speaker.split()))
+    return re.match(rf"[<*\"“]*(?:{names})?[>*]*\s*[:：]", line.speech) is not None
 
 
 def _balanced(text: str) -> bool:

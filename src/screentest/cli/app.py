@@ -27,6 +27,7 @@ from screentest.cli.scaffold import scaffold
 from screentest.cli.stage import Show, perform
 from screentest.errors import ScreentestError
 from screentest.llms import Meter
+from screentest.sim import Session
 
 app = typer.Typer(
     name="screentest",
@@ -218,7 +219,9 @@ async def _build(config: Config, directory: Path, concurrency: int) -> Benchmark
     progress, meter = Progress(), Meter()
     display = BuildDisplay(progress, meter)
     async with watched(display.grid, display.line):
-        benchmark = await build(config, directory, concurrency=concurrency, progress=progress, meter=meter)
+        benchmark = await build(
+            config, directory, session=Session(concurrency=concurrency), progress=progress, meter=meter
+        )
     tables.build_report(benchmark.manifest.report)
     return benchmark
 
@@ -230,5 +233,11 @@ async def _evaluate(
     display = EvaluationDisplay(progress, meter)
     async with watched(display.grid, display.line):
         return await evaluate(
-            benchmark, config, directory, tested=tested, concurrency=concurrency, progress=progress, meter=meter
+            benchmark,
+            config,
+            directory,
+            tested=tested,
+            session=Session(concurrency=concurrency),
+            progress=progress,
+            meter=meter,
         )

@@ -1,6 +1,8 @@
 """Talking to models."""
 
+from screentest.llms.budget import Budget, Budgeted
 from screentest.llms.connect import open_models
+from screentest.llms.journal import Call, Journal, Journaled
 from screentest.llms.limits import Limited, Limiter
 from screentest.llms.meter import Meter, Metered
 from screentest.llms.model import Finish, Message, Model, Reply, Request, Sampling, Usage
@@ -9,7 +11,12 @@ from screentest.llms.spec import ModelSpec, Price
 from screentest.llms.structured import ask
 
 __all__ = [
+    "Budget",
+    "Budgeted",
+    "Call",
     "Finish",
+    "Journal",
+    "Journaled",
     "Limited",
     "Limiter",
     "Message",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, cast
 
 import anthropic
 import orjson
 
-from screentest.errors import EmptyReply, Rejected, ScreentestError
-from screentest.llms.capabilities import capabilities
-from screentest.llms.ladder import Ladder, plain_schema, strict_schema, told_the_schema
+from screentest.llms.ladder import plain_schema, strict_schema, told_the_schema
 from screentest.llms.model import Finish, Message, Reply, Request, Usage
-from screentest.llms.spec import ModelSpec, Rung
-from screentest.llms.wire import LIMITS, Client, SdkErrors, Wire, unusable
+from screentest.llms.served import ServedModel
+from screentest.llms.spec import Rung
+from screentest.llms.wire import LIMITS, Client, SdkErrors, Wire, trust
 
 BASE_URL = "https://api.anthropic.com"
 
@@ -44,46 +43,19 @@ def wire(base_url: str | None, key: str | None, timeout: float) -> Wire:
         max_retries=0,
         timeout=timeout,
         open_telemetry=False,
-        http_client=anthropic.DefaultAioHttpClient(limits=LIMITS, timeout=timeout),
+        http_client=anthropic.DefaultAioHttpClient(limits=LIMITS, timeout=timeout, verify=trust()),
     )
     errors = SdkErrors(anthropic.APIStatusError, anthropic.APITimeoutError, anthropic.APIConnectionError)
     return Wire(cast(Client, client), errors, "/v1/messages", key or "")
 
 
-class AnthropicModel:
-    """A model served over Anthropic's messages.
+class AnthropicModel(ServedModel):
+    """A model served over Anthropic's messages."""
 
-    Args:
-        name: The configured label.
-        spec: The model.
-        wire: The way to its server.
-    """
+    provider = "anthropic"
 
-    def __init__(self, name: str, spec: ModelSpec, wire: Wire) -> None:
-        self._name, self._spec, self._wire = name, spec, wire
-        self._row = capabilities("anthropic", spec.model)
-        self._ladder = Ladder(spec, self._row)
-
-    @property
-    def name(self) -> str:
-        """The configured label."""
-        return self._name
-
-    async def reply(self, request: Request) -> Reply:
-        """Answer ``request`` (see :class:`screentest.llms.Model`)."""
-        while True:
-            rung = self._ladder.rung if request.schema else None
-            body = self._body(request, rung)
-            version = _SAMPLING_VERSION if body.keys() & {"temperature", "top_p"} else None
-            try:
-                answer, latency = await self._wire.post(
-                    body, model=self._name, seconds=self._spec.timeout, headers=version
-                )
-            except Rejected as refused:
-                if rung is not None and self._ladder.step_down(rung, refused):
-                    continue
-                raise
-            return self._reply(answer, rung, latency)
+    def _headers(self, body: Mapping[str, Any]) -> Mapping[str, str] | None:
+        return _SAMPLING_VERSION if body.keys() & {"temperature", "top_p"} else None
 
     def _body(self, request: Request, rung: Rung | None) -> dict[str, Any]:
         spec, row = self._spec, self._row
@@ -126,22 +98,9 @@ class AnthropicModel:
         calls = [block["input"] for block in content if block.get("type") == "tool_use" and "input" in block]
         if rung == "tool" and len(calls) == 1:
             text = orjson.dumps(calls[0]).decode()
-        usage = _usage(body.get("usage"))
-        reply = Reply(
-            text=text,
-            finish=_FINISHES[ended],
-            model=str(body.get("model") or self._spec.model),
-            reasoning=_joined(content, "thinking"),
-            usage=usage,
-            latency=latency,
-            cost=self._spec.price.cost(usage) if self._spec.price else None,
-        )
-        if reply.finish == "stop" and not text.strip():
-            raise EmptyReply("the reply has no text", model=self._name, reply=replace(reply, text=""))
-        return reply
-
-    def _unusable(self, body: dict[str, Any], what: str) -> ScreentestError:
-        return unusable(body, what, model=self._name, key=self._wire.key)
+        finish, usage = _FINISHES[ended], _usage(body.get("usage"))
+        thoughts = _joined(content, "thinking")
+        return self._made(body, text=text, finish=finish, thoughts=thoughts, usage=usage, latency=latency)
 
 
 def _turns(messages: tuple[Message, ...]) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -75,13 +75,13 @@ def told_the_schema(request: Request, schema: type[BaseModel]) -> tuple[Message,
     return (Message("system", f"{first.content}\n\n{told.content}"), *rest)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def plain_schema(schema: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema of a pydantic class, as pydantic writes it."""
     return schema.model_json_schema()
 
 
-@cache
+@lru_cache(maxsize=4096)
 def strict_schema(schema: type[BaseModel], *, constraints: bool) -> dict[str, Any]:
     """The JSON schema of a pydantic class, in the subset that providers enforce while a model writes.
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import openai
 
-from screentest.errors import EmptyReply, Rejected, ScreentestError
-from screentest.llms.capabilities import capabilities
-from screentest.llms.ladder import Ladder, plain_schema, strict_schema, told_the_schema
+from screentest.llms.ladder import plain_schema, strict_schema, told_the_schema
 from screentest.llms.model import Finish, Reply, Request, Usage
-from screentest.llms.spec import ModelSpec, Rung
-from screentest.llms.wire import LIMITS, Client, SdkErrors, Wire, unusable
+from screentest.llms.served import ServedModel
+from screentest.llms.spec import Rung
+from screentest.llms.wire import LIMITS, Client, SdkErrors, Wire, trust
 
 BASE_URL = "https://api.openai.com/v1"
 
@@ -46,50 +44,21 @@ def wire(base_url: str | None, key: str | None, timeout: float) -> Wire:
         base_url=base_url or BASE_URL,
         max_retries=0,
         timeout=timeout,
-        http_client=openai.DefaultAioHttpClient(limits=LIMITS, timeout=timeout),
+        http_client=openai.DefaultAioHttpClient(limits=LIMITS, timeout=timeout, verify=trust()),
     )
     errors = SdkErrors(openai.APIStatusError, openai.APITimeoutError, openai.APIConnectionError)
     return Wire(cast(Client, client), errors, "/chat/completions", key or "")
 
 
-class OpenAIModel:
-    """A model served over chat completions.
+class OpenAIModel(ServedModel):
+    """A model served over chat completions."""
 
-    Args:
-        name: The configured label.
-        spec: The model.
-        wire: The way to its server.
-    """
-
-    def __init__(self, name: str, spec: ModelSpec, wire: Wire) -> None:
-        self._name, self._spec, self._wire = name, spec, wire
-        self._row = capabilities("openai", spec.model)
-        self._ladder = Ladder(spec, self._row)
-
-    @property
-    def name(self) -> str:
-        """The configured label."""
-        return self._name
-
-    async def reply(self, request: Request) -> Reply:
-        """Answer ``request`` (see :class:`screentest.llms.Model`)."""
-        while True:
-            rung = self._ladder.rung if request.schema else None
-            try:
-                body, latency = await self._wire.post(
-                    self._body(request, rung), model=self._name, seconds=self._spec.timeout
-                )
-            except Rejected as refused:
-                if rung is not None and self._ladder.step_down(rung, refused):
-                    continue
-                raise
-            return self._reply(body, rung, latency)
+    provider = "openai"
 
     def _body(self, request: Request, rung: Rung | None) -> dict[str, Any]:
         spec, row = self._spec, self._row
         temperature, max_tokens = spec.sampled(request.sampling)
-        messages = request.messages
-        body: dict[str, Any] = {"model": spec.model, "messages": messages, row.max_tokens: max_tokens}
+        body: dict[str, Any] = {"model": spec.model, "messages": request.messages, row.max_tokens: max_tokens}
         if row.sampling and temperature is not None:
             body["temperature"] = temperature
         if row.sampling and spec.top_p is not None:
@@ -125,18 +94,7 @@ class OpenAIModel:
         if finish == "stop" and isinstance(refusal := message.get("refusal"), str) and refusal:
             text, finish = refusal, "refusal"
         usage = _usage(body.get("usage"))
-        reply = Reply(
-            text=text,
-            finish=finish,
-            model=str(body.get("model") or self._spec.model),
-            reasoning=thoughts,
-            usage=usage,
-            latency=latency,
-            cost=self._spec.price.cost(usage) if self._spec.price else None,
-        )
-        if finish == "stop" and not text.strip():
-            raise EmptyReply("the reply has no text", model=self._name, reply=replace(reply, text=""))
-        return reply
+        return self._made(body, text=text, finish=finish, thoughts=thoughts, usage=usage, latency=latency)
 
     def _choice(self, body: dict[str, Any]) -> tuple[Mapping[str, Any], str]:
         choices = body.get("choices")
@@ -148,9 +106,6 @@ class OpenAIModel:
         if ended not in _FINISHES:
             raise self._unusable(body, f"the response ended for an unknown reason: {ended[:40]!r}")
         return message, ended
-
-    def _unusable(self, body: dict[str, Any], what: str) -> ScreentestError:
-        return unusable(body, what, model=self._name, key=self._wire.key)
 
 
 def _split(content: object) -> tuple[str, str]:

@@ -55,6 +55,14 @@ class Price(BaseModel):
         )
         return total / 1_000_000
 
+    def worst(self, prompt: int, longest: int) -> float:
+        """US dollars for a prompt of so many tokens, none of them cached, and the longest reply.
+
+        An estimate of a prompt may be short of the truth, so half as much again is added.
+        """
+        dearest = max(self.output, self.reasoning or 0.0)
+        return (1.5 * prompt * self.input + longest * dearest) / 1_000_000
+
 
 class ModelSpec(BaseModel):
     """One entry of a config's ``models``.

@@ -81,10 +81,16 @@ def _json(text: str) -> Any:
     try:
         value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError:
-        return _repaired(text[start : text.rfind("}") + 1] or text[start:])
+        return _repaired(_without_postscript(text[start:]))
     if "{" in text[end:]:
         raise _Unparsable("it holds more than one JSON object; write exactly one")
     return value
+
+
+def _without_postscript(text: str) -> str:
+    """``text`` up to its last brace, unless that would cut an object which was never closed."""
+    cut = text[: text.rfind("}") + 1]
+    return cut if cut.count("}") >= cut.count("{") > 0 else text
 
 
 def _repaired(text: str) -> Any:

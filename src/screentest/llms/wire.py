@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import math
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import aiohttp
@@ -34,6 +36,12 @@ from screentest.errors import (
 LIMITS = httpx2.Limits(max_connections=10_000, max_keepalive_connections=10_000, keepalive_expiry=30.0)
 _LONGEST_MESSAGE = 300
 _FILTER_CODES = {"content_filter", "content_policy_violation", "data_inspection_failed", "datainspectionfailed"}
+
+
+@cache
+def trust() -> ssl.SSLContext:
+    """The certificates every client trusts; reading them takes a while, so they are read once."""
+    return httpx2.create_ssl_context()
 
 
 class Client(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -94,6 +95,17 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if (allowed := self._allowed.get(place)) is None:
             allowed = self._allowed[place] = super().is_safe_attribute(obj, attr, value)
         return allowed
+
+
+@cache
+def prompts_digest() -> str:
+    """A hash of every template and of the dimensions that ship with the package: of all text meant for a model."""
+    digest = hashlib.sha256()
+    for language in ("en", "zh"):
+        folder = resources.files("screentest.prompts") / language
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            digest.update(f"{language}/{file.name}\n".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @cache

@@ -11,26 +11,39 @@ from screentest.sim.events import (
     Spoken,
 )
 from screentest.sim.play import Players, Rules, play
-from screentest.sim.scheduler import Gated, staggered
+from screentest.sim.run import STORE, Run, Session, fork, locked, open_run
+from screentest.sim.scheduler import Gated, group, staggered, together
 from screentest.sim.state import State, view
+from screentest.sim.store import LedgerRow, Store, Tally
 from screentest.sim.trajectory import Trajectory, record
 
 __all__ = [
+    "STORE",
     "Auditioned",
     "Candidate",
     "Event",
     "Fault",
     "Gated",
+    "LedgerRow",
     "Players",
     "Rules",
+    "Run",
     "SceneClosed",
     "SceneOpened",
+    "Session",
     "SpeakerChosen",
     "Spoken",
     "State",
+    "Store",
+    "Tally",
     "Trajectory",
+    "fork",
+    "group",
+    "locked",
+    "open_run",
     "play",
     "record",
     "staggered",
+    "together",
     "view",
 ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 from screentest.agents import Director, SceneCharacter, TestCharacter
-from screentest.errors import InputError, ScreentestError
+from screentest.errors import BadReply, CallError, InputError
 from screentest.judges import Dimension, Order, Pair, PairwiseJudge, SelectionMode, furina_dimensions, select
 from screentest.llms import Model
 from screentest.pools import Character, Scene
@@ -25,9 +24,8 @@ from screentest.sim.events import (
     SpeakerChosen,
     Spoken,
 )
+from screentest.sim.scheduler import together
 from screentest.sim.state import State, view
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +128,7 @@ class _Conversation:
                 turn = event.turn
                 self.state.apply(event)
                 yield event
-        except ScreentestError as error:
+        except (BadReply, CallError) as error:
             yield Fault(
                 turn=len(self.state.history) + 1,
                 kind=error.kind,
@@ -201,7 +199,7 @@ class _Conversation:
 
     async def _audition(self, turn: int, emphasis: Dimension, place: Place) -> Auditioned:
         seen = view(self.state, self.state.test)
-        source, base = await _both(
+        source, base = await together(
             TestCharacter(self.models.source).speak(seen, emphasis, place=place / "source"),
             TestCharacter(self.models.base).speak(seen, emphasis, place=place / "base"),
         )
@@ -214,7 +212,7 @@ class _Conversation:
         if self.rules.orders == "both":
             other: Order = "reference_first" if order == "challenger_first" else "challenger_first"
             second = judge.compare(watched, pair, dimension, order=other, place=place)
-            verdicts = tuple(await _both(first, second))
+            verdicts = await together(first, second)
         else:
             verdicts = (await first,)
         score = sum(verdict.score for verdict in verdicts) / len(verdicts)
@@ -232,12 +230,3 @@ class _Conversation:
 
     def _closed(self, reason: Ending) -> SceneClosed:
         return SceneClosed(reason=reason, turns=len(self.state.history))
-
-
-async def _both(first: Awaitable[T], second: Awaitable[T]) -> tuple[T, T]:
-    """Wait for both, even if one fails: a call that is under way is already being paid for."""
-    outcomes = await asyncio.gather(first, second, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-    return outcomes  # pyright: ignore[reportReturnType]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
@@ -29,6 +29,29 @@ class Gated:
             return await self._model.reply(request)
 
 
+async def group(jobs: Iterable[Coroutine[Any, Any, T]]) -> tuple[T, ...]:
+    """Run jobs at once; the first error cancels the others and is raised as it is, once all have ended."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(job) for job in jobs]
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+    return tuple(task.result() for task in running)
+
+
+async def together(*jobs: Awaitable[T]) -> tuple[T, ...]:
+    """Run jobs at once and wait for all, even if one fails: a call under way is already being paid for.
+
+    Raises:
+        Exception: The first job's that failed, in the order given.
+    """
+    outcomes = await asyncio.gather(*jobs, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return tuple(outcome for outcome in outcomes if not isinstance(outcome, BaseException))
+
+
 async def staggered(start: Callable[[int, Sequence[T]], Coroutine[Any, Any, T] | None], *, lag: int) -> tuple[T, ...]:
     """Run a series of jobs, ``lag`` of them at once, each learning from a fixed part of its forerunners.
 
@@ -42,12 +65,20 @@ async def staggered(start: Callable[[int, Sequence[T]], Coroutine[Any, Any, T] |
     Returns:
         The results in order of ``k``.
     """
-    tasks: list[asyncio.Task[T]] = []
-    async with asyncio.TaskGroup() as group:
-        for k in count():
-            known = [await task for task in tasks[: max(0, k - lag + 1)]]
-            job = start(k, known)
-            if job is None:
-                break
-            tasks.append(group.create_task(job))
-    return tuple(task.result() for task in tasks)
+    running: list[asyncio.Task[T]] = []
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for k in count():
+                known = [await task for task in running[: max(0, k - lag + 1)]]
+                job = start(k, known)
+                if job is None:
+                    break
+                running.append(tasks.create_task(job))
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+    return tuple(task.result() for task in running)
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 from pydantic import BaseModel, ConfigDict
 
+from screentest.errors import Stopped
 from screentest.judges import Grade
 from screentest.sim.events import Auditioned, Event, Fault, SceneClosed, Spoken
 
@@ -69,6 +70,9 @@ async def record(
 
     Returns:
         All events, the last one a :class:`SceneClosed`.
+
+    Raises:
+        Stopped: The whole run must stop.
     """
     events: list[Event] = []
 
@@ -80,6 +84,8 @@ async def record(
     try:
         async for event in stream:
             take(event)
+    except Stopped:
+        raise
     except Exception as error:
         logger.exception("%s: unexpected error", conversation)
         turns = sum(isinstance(event, Spoken) for event in events)

@@ -31,7 +31,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(rf"[这那一两几][{measure}](?:{noun}{{1,4}}的)?{noun}{{1,4}}{end}"),
         re.compile(rf"(?:[我你您他她]们?|咱们?)(?:的{noun}{{1,4}}|[{_KIN}]{noun}{{0,2}}){end}"),
-        re.compile(r"《[^《》]{1,12}》"),
+        re.compile(r"《[^《》\W]{1,12}》"),
         re.compile(rf"(?<![^{edge}\W])(?![{measure}{_NUMERALS}]){noun}{{2,4}}的{noun}{{1,3}}{end}"),
     )
 
@@ -55,7 +55,7 @@ def things(text: str) -> tuple[str, ...]:
     text = _common().sub("，", text)
     for pattern in _patterns():
         for phrase in pattern.findall(text):
-            if not phrase.endswith(("的事", "件事")) and phrase[-1] not in _NUMERALS:
+            if "的事" not in phrase and not phrase.endswith("件事") and phrase[-1] not in _NUMERALS:
                 found.append("那" + phrase[1:] if phrase[0] in "一几两" else phrase)
     return tuple(dict.fromkeys(found))
 
@@ -88,7 +88,7 @@ def owned(thing: str) -> str:
 @lru_cache(maxsize=4096)
 def place(text: str) -> str:
     """A short place as a noun phrase."""
-    head = re.split(r"[，,。、；：（(]", text.strip())[0].strip()
+    head = re.split(r"[，,。、；：（(！!？?…]", text.strip())[0].strip()
     head = "".join(char for char in head if char not in _QUOTES)
     return head if 2 <= len(head) <= 10 else ""
 

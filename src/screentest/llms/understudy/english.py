@@ -13,16 +13,35 @@ _CLAUSE_END = re.compile(r"[,:;()\[\]]|\s[-–—]\s|—")
 _RELATION = re.compile(r"([A-Z][\w.' -]{1,30}): ((?:the|a|an|his|her|their|my|your) [^,;:()]+)")
 _LEAD = re.compile(r"^\W*(?:[\w'’-]+\s?){1,4},")
 _SENTENCE_END = re.compile(r"(?<=[a-zà-ɏ0-9'’\")])[.!?;]+\s+|[.!?;]+$|\n")
-_QUOTES = frozenset('"“”')
+_UNSAYABLE = frozenset('"“”.!?*')
+_ABBREVIATION = re.compile(r"\b(Mrs?|Ms|Dr|St)\.")
 _FINITE = frozenset(["is", "was", "are", "were", "has", "had", "have", "will", "would", "can", "could", "did", "does"])
 _ADVERBS = frozenset(
-    ["never", "always", "often", "still", "also", "once", "now", "rarely", "seldom", "sometimes", "usually", "both"]
+    [
+        "never",
+        "then",
+        "thus",
+        "soon",
+        "later",
+        "always",
+        "often",
+        "still",
+        "also",
+        "once",
+        "now",
+        "rarely",
+        "seldom",
+        "sometimes",
+        "usually",
+        "both",
+    ]
 )
 _WAS = frozenset(
     ["born", "raised", "orphaned", "exiled", "widowed", "known", "sent", "bred", "apprenticed", "trained", "taught"]
 )
 _SELF = {"he": ("he", "his", "him", "himself"), "she": ("she", "her", "her", "herself")}
 _IRREGULAR = {"is": "am", "are": "am", "has": "have", "does": "do", "goes": "go", "isn't": "am not", "doesn't": "don't"}
+_NOT_NOUN = ("ly", "ed", "est", "ous", "ful", "less", "ible", "tive", "'s", "’s")
 _FLIP = {"my": "your", "your": "my"}
 _PERSON = ("er", "or", "ist", "man", "woman", "ian", "ess", "widow", "girl", "boy", "king", "queen", "daughter", "son")
 _NOT_PERSON = frozenset(
@@ -61,7 +80,7 @@ def things(text: str) -> tuple[str, ...]:
             if not word[0].isalpha() or word.lower() in known.stop:
                 break
             phrase.append(word)
-        if noun := _trimmed(phrase):
+        if (noun := _trimmed(phrase)) and not (determiner == "this" and _is_plural(noun)):
             found.append(f"{'that' if determiner in {'a', 'an'} else determiner} {noun}")
     return tuple(dict.fromkeys(found))
 
@@ -73,25 +92,23 @@ def _trimmed(phrase: list[str]) -> str:
     words = list(phrase)
     plural = next((i for i, word in enumerate(words) if _is_plural(word.lower())), len(words) - 1)
     words = words[: plural + 1]
-    while len(words) > 1 and _is_verbal(words[-1], words[-2]):
+    while len(words) > 1 and _is_verbal(words[-1]):
         words.pop()
     last = words[-1].lower()
     if (
         last in known.adjectives
         or last in known.emotive
         or last in known.verbs
-        or last.endswith(("ly", "ed", "est", "'s", "’s"))
+        or last.endswith(_NOT_NOUN)
         or len(last) < 3
     ):
         return ""
     return " ".join(words)
 
 
-def _is_verbal(word: str, before: str) -> bool:
-    known, lower = lexicon("en"), word.lower()
-    if lower in known.verbs or lower.endswith(("ed", "ing", "ly")):
-        return True
-    return _is_plural(lower) and before.lower() not in known.adjectives
+def _is_verbal(word: str) -> bool:
+    lower = word.lower()
+    return lower in lexicon("en").verbs or lower.endswith(("ed", "ing", "ly"))
 
 
 def _is_plural(word: str) -> bool:
@@ -104,10 +121,12 @@ def place(text: str) -> str:
     """A short place as a noun phrase: "Lighthouse kitchen, at night" gives "the lighthouse kitchen"."""
     head = _CLAUSE_END.split(text.strip().rstrip("."))[0].strip()
     words = head.split()
-    if not 1 <= len(words) <= 5:
+    if not 1 <= len(words) <= 5 or not _UNSAYABLE.isdisjoint(head):
         return ""
     if words[0].lower() in {"a", "an", "the"}:
         return " ".join(["the", *words[1:]]) if len(words) > 1 else ""
+    if words[0].lower() in lexicon("en").stop:
+        return ""
     if all(word[0].isupper() for word in words):
         return head
     return f"the {words[0].lower()} {' '.join(words[1:])}".strip()
@@ -138,8 +157,9 @@ def avowals(key: str, value: str, name: str) -> tuple[str, ...]:
         return ()
     pronoun = re.search(r"\b(he|she|his|her|him)\b", value, re.IGNORECASE)
     gender = "she" if pronoun and pronoun[1].lower() in {"she", "her"} else "he"
-    found = [_avowal(low, sentence, name, gender) for sentence in _SENTENCE_END.split(value) if sentence.strip()]
-    return tuple(said for said in dict.fromkeys(found) if 3 <= len(said.split()) <= 15 and _QUOTES.isdisjoint(said))
+    sentences = _SENTENCE_END.split(_ABBREVIATION.sub(r"\1", value))
+    found = [_avowal(low, sentence, name, gender) for sentence in sentences if sentence.strip()]
+    return tuple(said for said in dict.fromkeys(found) if 3 <= len(said.split()) <= 15 and _UNSAYABLE.isdisjoint(said))
 
 
 def _avowal(key: str, sentence: str, name: str, gender: str) -> str:
@@ -189,12 +209,10 @@ def _by_key(key: str, words: list[str], gender: str) -> str:
     head = words[0].lower()
     if not (head.endswith("ing") or head in _DETERMINERS):
         return ""
-    if any(word.lower() in _FINITE for word in words[1:]):
-        return _in_first_person(["", head, *words[1:]], gender).removeprefix("I ").strip()
     for part, frame in lexicon("en").by_key.items():
         if part in key:
-            noun = _in_first_person(["", head, *words[1:]], gender).removeprefix("I ").strip()
-            return frame.replace("{}", noun)
+            said = _in_first_person(["", head, *words[1:]], gender).removeprefix("I ").strip()
+            return said if any(word.lower() in _FINITE for word in words[1:]) else frame.replace("{}", said)
     return ""
 
 
@@ -213,7 +231,7 @@ def _in_first_person(words: list[str], gender: str) -> str:
         elif low == he:
             said.append("I")
             verb_due = True
-        elif low == his and (low != him or (after and after not in known.stop)):
+        elif low == his and (low != him or (after and after not in known.stop | known.adjectives)):
             said.append("my")
         elif low == him:
             said.append("me")

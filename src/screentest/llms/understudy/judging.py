@@ -99,7 +99,7 @@ _ORDINARY = {"CR": (0.35, 0.22), "FR": (0.55, 0.35), "RR": (0.25, 0.31), "CA": (
 
 
 def _fit(dimension: DimensionLike, seen: Sequence[Measured], said: frozenset[str], language: str) -> float:
-    """How much more than usual the moment speaks for a dimension; for a custom one, how much of its definition is said."""
+    """How much more than usual the moment speaks for a dimension; for a custom one, how much of its definition."""
     signs = _SIGNS.get(dimension.id)
     if signs is None:
         return len(content(dimension.definition, language) & said) / 2

@@ -16,9 +16,10 @@ from screentest.llms.understudy.skill import Skill
 from screentest.llms.understudy.text import content, gathered
 
 _TITLES = re.compile(
-    r"(?:mr|mrs|miss|ms|dr|sir|lady|lord|captain|old|young|big|little|long|black|white|red|aunt|uncle|father|mother|brother|sister|"
-    r"queen|king|prince|princess|professor|the|saint|st|magistrate|judge|inspector|nurse|chief|corporal|lieutenant|admiral|van|"
-    r"von|commander|mayor|count|countess|duke|baron|baroness|madame|sergeant|colonel|doctor|major|mister|widow)$",
+    r"(?:first|second|third|mr|mrs|miss|ms|dr|sir|lady|lord|captain|old|young|big|little|long|black|white|red|aunt|uncle|father|"
+    r"mother|brother|sister|queen|king|prince|princess|professor|the|saint|st|magistrate|judge|inspector|nurse|chief|march|"
+    r"corporal|lieutenant|admiral|van|von|commander|mayor|count|countess|duke|baron|baroness|madame|sergeant|colonel|doctor|"
+    r"major|mister|widow)$",
     re.IGNORECASE,
 )
 _WORN = 3
@@ -36,7 +37,7 @@ class Material:
 
 
 def grammar(language: str) -> ModuleType:
-    """The phrases of ``language``: ``things``, ``avowals``, ``place``, ``turned``, ``owned``, ``finished``."""
+    """The phrases of ``language``: ``things``, ``avowals``, ``place``, ``turned``, ``owned``, ``core`` and more."""
     return chinese if language == "zh" else english
 
 
@@ -54,7 +55,7 @@ def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) ->
     heard = list(view.history)[-skill.span :]
     answered, others = _company(view, me)
     focus = gathered((line.text for line in heard[-2:]), language)
-    names = tuple(profile.name for profile in (me, *view.others))
+    names = tuple(sorted((p.name for p in (me, *view.others)), key=lambda name: (-len(name), name)))
     words = _vocabulary(view, me) if language == "zh" else ()
 
     def things_in(lines: Iterable[LineLike]) -> list[str]:
@@ -71,8 +72,11 @@ def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) ->
     attributes = list(me.attributes.items())[: skill.profile]
     spoken = [(k, v) for k, v in attributes if not any(word in k.lower() for word in lexicon(language).unspoken)]
     avowals = [said for k, v in spoken for said in phrases.avowals(k, v, me.name)]
+    if answered:
+        avowals = [said for said in avowals if called(answered, language) not in said]
     mine = [phrases.owned(thing) for _, v in spoken for thing in _things(v, names, language)]
-    world = [thing for text in (view.situation.description, view.world) for thing in _things(text, names, language)]
+    world = [*_things(view.situation.description, names, language)]
+    world += [thing for thing in _things(view.world, names, language) if not thing.startswith("《")]
     if here := phrases.place(view.situation.place):
         world.insert(0, here)
     drive = [phrases.owned(thing) for thing in _things(view.motivations.get(me.name, ""), names, language)]
@@ -81,11 +85,13 @@ def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) ->
         "echo": things_in(heard[:-3:-1]) or things_in(heard[::-1]),
         "earlier": things_in(heard[:-2]),
         "mine": _by_relevance(mine, focus, language, rng),
-        "avowal": _by_relevance([a for a in avowals if called(answered, language) not in a], focus, language, rng),
+        "avowal": _by_relevance(avowals, focus, language, rng),
         "world": rng.sample(world, len(world)),
         "drive": rng.sample(drive or world, len(drive or world)),
     }
-    slots = {slot: _fresh(options, heard, me.name, language) for slot, options in slots.items()}
+    fresh = {slot: _fresh(options, heard, me.name, language) for slot, options in slots.items()}
+    fresh["echo"] = fresh["echo"] or fresh["drive"]
+    slots = {slot: fresh[slot] or options[:2] for slot, options in slots.items()}
     slots["echo"] = slots["echo"] or slots["drive"]
     if answered:
         slots["name"] = [called(answered, language)]
@@ -97,11 +103,12 @@ def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) ->
 
 
 def _fresh(options: Iterable[str], heard: Sequence[LineLike], me: str, language: str) -> list[str]:
-    """Without what the speaker has said already, as far as it remembers, and what everybody has been going on about."""
+    """Without what the speaker has said, and what everybody goes on about, as far as it is remembered."""
     said = "\n".join(line.text for line in heard if line.speaker == me)
-    heard_all = "\n".join(line.text for line in heard)
+    everything = "\n".join(line.text for line in heard)
     core = grammar(language).core
-    return [o for o in dict.fromkeys(options) if core(o) not in said and heard_all.count(core(o)) < _WORN]
+    distinct = dict.fromkeys(options)
+    return [option for option in distinct if core(option) not in said and everything.count(core(option)) < _WORN]
 
 
 def _company(view: ViewLike, me: ProfileLike) -> tuple[str, list[str]]:

@@ -16,7 +16,7 @@ _ACTION = re.compile(r"\([^()]*\)|（[^（）]*）")
 _ENDS = re.compile(r"[.!?。！？…]+(?=[\s”\"'’』」]*\S)")
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def words(text: str) -> tuple[str, ...]:
     """The words of ``text`` in order; a Chinese run gives its characters."""
     found: list[str] = []
@@ -28,7 +28,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def content(text: str, language: str) -> frozenset[str]:
     """The words of ``text`` that say something: no stop words; Chinese as character bigrams."""
     known = lexicon(language)
@@ -42,7 +42,7 @@ def content(text: str, language: str) -> frozenset[str]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def marks(text: str, kind: str, language: str) -> frozenset[str]:
     """Which words of one of the lexicon's lists (``why``, ``recall``, ``emotive``) occur in ``text``."""
     listed: frozenset[str] = getattr(lexicon(language), kind)
@@ -51,7 +51,7 @@ def marks(text: str, kind: str, language: str) -> frozenset[str]:
     return listed.intersection(run.lower() for run in _RUN.findall(text))
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def faults(text: str, language: str) -> tuple[str, ...]:
     """Faults of form: unbalanced brackets, a speaker prefix, another language, several sentences, nothing said."""
     speech = _ACTION.sub(" ", text).strip()
@@ -76,7 +76,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def shape(text: str) -> frozenset[str]:
     """The pairs of neighbouring words of ``text``: what makes two lines near-duplicates."""
     found = words(text)

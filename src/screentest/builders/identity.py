@@ -1,0 +1,180 @@
+"""What a run is: the settings that decide what comes out, frozen when it begins and compared when it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+from pydantic import BaseModel
+
+from screentest.builders.files import replace_file
+from screentest.errors import InputError
+from screentest.llms import ModelSpec
+
+
+class Knob(Enum):
+    """What changing a setting means for a run that has begun. A setting without a mark is part of its identity.
+
+    Attributes:
+        RUNTIME: Nothing: it decides how the run works, not what comes out.
+        GROWING: It may grow: a larger number, or more entries beside the old ones.
+    """
+
+    RUNTIME = "runtime"
+    GROWING = "growing"
+
+
+def knob(model: type[BaseModel], field: str) -> Knob | None:
+    """How a field is marked; ``None`` if it is part of the identity."""
+    return next((mark for mark in model.model_fields[field].metadata if isinstance(mark, Knob)), None)
+
+
+def identity(settings: BaseModel) -> dict[str, Any]:
+    """The settings that decide what comes out, as plain data; what may grow is wrapped as ``{"growing": …}``."""
+    found: dict[str, Any] = {}
+    for field in type(settings).model_fields:
+        mark, value = knob(type(settings), field), getattr(settings, field)
+        if mark is Knob.RUNTIME:
+            continue
+        plain = _plain(value)
+        found[field] = {"growing": plain} if mark is Knob.GROWING else plain
+    return found
+
+
+def growing(value: Any) -> dict[str, Any]:
+    """Mark a value that may grow."""
+    return {"growing": value}
+
+
+def published(identity: Any) -> Any:
+    """An identity without the marks of what may grow."""
+    if _is_growing(identity):
+        return published(identity["growing"])
+    if isinstance(identity, dict):
+        return {name: published(value) for name, value in identity.items()}
+    return identity
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, ModelSpec):
+        return value.identity()
+    if isinstance(value, BaseModel):
+        return identity(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A setting that differs from what the run began with."""
+
+    field: str
+    before: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.field}: {_short(self.before)} → {_short(self.now)}"
+
+
+def changes(before: Any, now: Any, field: str = "") -> Iterator[Change]:
+    """Where ``now`` is no continuation of ``before``.
+
+    Args:
+        before: An identity, as frozen.
+        now: An identity, as asked for.
+        field: Where they stand.
+    """
+    if _is_growing(before) and _is_growing(now):
+        yield from _grown(before["growing"], now["growing"], field)
+    elif isinstance(before, dict) and isinstance(now, dict):
+        for name in dict.fromkeys([*before, *now]):
+            yield from changes(before.get(name), now.get(name), f"{field}.{name}".lstrip("."))
+    elif before != now:
+        yield Change(field, before, now)
+
+
+def _grown(before: Any, now: Any, field: str) -> Iterator[Change]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in before:
+            yield from changes(before[name], now.get(name), f"{field}.{name}")
+    elif isinstance(before, list) and isinstance(now, list):
+        if missing := [value for value in before if value not in now]:
+            yield Change(field, before, f"without {', '.join(map(str, missing))}")
+    elif isinstance(before, int | float) and isinstance(now, int | float):
+        if now < before:
+            yield Change(field, before, now)
+    elif before != now:
+        yield Change(field, before, now)
+
+
+def _is_growing(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"growing"}
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()
+    return text if len(text) <= 80 else f"{text[:60]}…{text[-15:]}"
+
+
+def freeze(directory: Path, stage: str, identity: dict[str, Any], config: BaseModel) -> None:
+    """Freeze what a stage of a run is, or check that it goes on as it began.
+
+    Args:
+        directory: The run's directory.
+        stage: ``build`` or ``eval``.
+        identity: What decides the stage's outcome.
+        config: The configuration, kept beside it for people and for ``resume``.
+
+    Raises:
+        InputError: The stage began with other settings; names each.
+    """
+    file = _identity_file(directory, stage)
+    identity = orjson.loads(orjson.dumps(identity))
+    if (before := _frozen(file)) is not None:
+        if found := list(changes(before, identity)):
+            raise InputError(
+                f"this run began with other settings ({len(found)} differ)",
+                where=str(directory),
+                why="; ".join(map(str, found)),
+                hint="use another --run directory, undo the change, or go on in a copy with --fork NEW",
+            )
+        if before == identity:
+            return
+    data = config.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    text = yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=120)
+    replace_file(config_file(directory, stage), text.encode())
+    replace_file(file, orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def config_file(directory: Path, stage: str) -> Path:
+    """Where the configuration of a stage is frozen."""
+    return directory / ("config.yaml" if stage == "build" else f"{stage}.config.yaml")
+
+
+def frozen_growth(directory: Path, stage: str, field: str) -> list[Any]:
+    """A list that may grow, as a stage of a run has it so far; empty if the stage has not begun.
+
+    Raises:
+        InputError: The frozen identity is damaged.
+    """
+    before = _frozen(_identity_file(directory, stage))
+    return [] if before is None else published(before.get(field, []))
+
+
+def _identity_file(directory: Path, stage: str) -> Path:
+    return directory / f"{stage}.identity.json"
+
+
+def _frozen(file: Path) -> dict[str, Any] | None:
+    try:
+        return orjson.loads(file.read_bytes()) if file.is_file() else None
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise InputError("the frozen identity is damaged", where=str(file), why=str(error)) from None

@@ -1,0 +1,121 @@
+"""The journal: every finished call is kept before anything is built on it, and never made twice."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import orjson
+from pydantic import BaseModel
+
+from screentest.errors import BadReply, CallError, EmptyReply, ScreentestError
+from screentest.llms.model import Model, Reply, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call's identity.
+
+    Attributes:
+        digest: Hash of everything that decides the reply, and of the call's place in the run.
+        key: Its place in the run.
+        purpose: What it is for.
+        model: The model's label.
+    """
+
+    digest: bytes
+    key: str
+    purpose: str
+    model: str
+
+
+class Journal(Protocol):
+    """Where calls are kept."""
+
+    def find(self, call: Call) -> Reply | ScreentestError | None:
+        """The reply to a call that finished; when replaying, also the error of one that failed."""
+        ...
+
+    def begin(self, call: Call) -> None:
+        """A call is about to be made."""
+        ...
+
+    async def finish(self, call: Call, reply: Reply) -> None:
+        """A call brought a reply; returns once that is on disk."""
+        ...
+
+    async def fail(self, call: Call, error: ScreentestError) -> None:
+        """A call failed for good; returns once that is on disk. It will be made again when the run is resumed."""
+        ...
+
+    def guard(self, work: Coroutine[Any, Any, Reply]) -> asyncio.Task[Reply]:
+        """Run a call so that it reaches the journal even when nobody waits for it any more."""
+        ...
+
+
+class Journaled:
+    """A model whose finished calls are kept, and answered from there when they are asked for again.
+
+    A call that is under way when its conversation is cancelled is still waited for and kept: it is being paid for.
+
+    Args:
+        model: The model.
+        journal: Where calls are kept.
+        identity: What the model is, apart from its label: provider, name, parameters.
+    """
+
+    def __init__(self, model: Model, journal: Journal, identity: object) -> None:
+        self._model, self._journal = model, journal
+        self._identity = orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)
+
+    @property
+    def name(self) -> str:
+        """The label of the model within."""
+        return self._model.name
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer ``request``, from the journal if it is there."""
+        call = Call(self._digest(request), request.key, request.purpose, self.name)
+        found = self._journal.find(call)
+        if found is None:
+            return await asyncio.shield(self._journal.guard(self._make(call, request)))
+        if isinstance(found, ScreentestError):
+            raise found
+        if not found.text:
+            raise EmptyReply("the reply has no text", model=self.name, reply=found)
+        return found
+
+    async def _make(self, call: Call, request: Request) -> Reply:
+        self._journal.begin(call)
+        try:
+            reply = await self._model.reply(request)
+        except BadReply as error:
+            if error.reply is None:
+                await self._journal.fail(call, error)
+            else:
+                await self._journal.finish(call, error.reply)
+            raise
+        except CallError as error:
+            await self._journal.fail(call, error)
+            raise
+        await self._journal.finish(call, reply)
+        return reply
+
+    def _digest(self, request: Request) -> bytes:
+        sampling = request.sampling
+        parts = (
+            request.key,
+            [(message.role, message.content) for message in request.messages],
+            (sampling.temperature, sampling.max_tokens, request.seed),
+            _schema(request.schema) if request.schema else None,
+        )
+        return hashlib.sha256(self._identity + b"\n" + orjson.dumps(parts)).digest()
+
+
+@lru_cache(maxsize=2048)
+def _schema(schema: type[BaseModel]) -> str:
+    return hashlib.sha256(orjson.dumps(schema.model_json_schema(), option=orjson.OPT_SORT_KEYS)).hexdigest()

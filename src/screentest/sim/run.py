@@ -1,0 +1,170 @@
+"""The run directory: a lock, a frozen identity, a store, and models whose every finished call is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from screentest.errors import InputError, RunLocked, StoreError
+from screentest.llms import (
+    Budget,
+    Budgeted,
+    Journaled,
+    Meter,
+    Model,
+    ModelSpec,
+    Reply,
+    Request,
+    open_models,
+)
+from screentest.sim.scheduler import Gated
+from screentest.sim.store import Store
+
+STORE = "run.db"
+_LOCK, _HOLDER = ".lock", ".lock.json"
+_GRACE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An open run directory.
+
+    Attributes:
+        directory: Where it is.
+        store: Every model call.
+        models: Label to model.
+    """
+
+    directory: Path
+    store: Store
+    models: Mapping[str, Model]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """How one process works on a run; none of it decides what comes out.
+
+    Attributes:
+        concurrency: The most model calls in flight.
+        max_usd: The most that all sessions of the run may spend.
+        replay: Make no call; answer from the store alone.
+        environment: Where keys are read from; the process's own by default.
+    """
+
+    concurrency: int = 32
+    max_usd: float | None = None
+    replay: bool = False
+    environment: Mapping[str, str] | None = None
+
+
+@asynccontextmanager
+async def open_run(
+    directory: Path, specs: Mapping[str, ModelSpec], session: Session, meter: Meter
+) -> AsyncIterator[Run]:
+    """Open a run directory's store and its models.
+
+    However the body ends, calls under way are waited for (half a minute at most) and kept: they are being paid for.
+
+    Args:
+        directory: The run's directory; it is to be locked already.
+        specs: Label to model.
+        session: How to work.
+        meter: Counts calls as they are made.
+
+    Raises:
+        InputError: A key or a price is missing, or the store cannot be opened.
+    """
+    store = Store(directory / STORE, replay=session.replay)
+    try:
+        async with AsyncExitStack() as stack:
+            if session.replay:
+                opened: Mapping[str, Model] = {label: _Absent(label) for label in specs}
+            else:
+                environment = os.environ if session.environment is None else session.environment
+                opened = await stack.enter_async_context(open_models(specs, environment=environment, meter=meter))
+            gate = asyncio.Semaphore(session.concurrency)
+            budget = None if session.max_usd is None else Budget(session.max_usd, store.spent())
+            models: dict[str, Model] = {}
+            for label, spec in specs.items():
+                model: Model = Gated(opened[label], gate)
+                if budget is not None:
+                    model = Budgeted(model, budget, spec)
+                models[label] = Journaled(model, store, {**spec.identity(), "base_url": spec.base_url})
+            try:
+                yield Run(directory, store, models)
+            finally:
+                await store.drain(_GRACE)
+    finally:
+        store.close()
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Keep every other process out of a run directory, which is made if need be.
+
+    Raises:
+        RunLocked: Another process is in; names it.
+        InputError: The directory cannot be made or written.
+    """
+    lock, holder = FileLock(directory / _LOCK), directory / _HOLDER
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunLocked(f"{directory}: {_who(holder)} is working on this run; wait for it, or stop it") from None
+    except OSError as error:
+        raise InputError(
+            "cannot use the run directory", where=str(directory), why=error.strerror or str(error)
+        ) from None
+    try:
+        holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}), encoding="utf-8")
+        yield
+        holder.unlink(missing_ok=True)
+    finally:
+        lock.release()
+
+
+def fork(source: Path, target: Path) -> None:
+    """Copy a run's calls into a new run directory, where those that still apply are reused.
+
+    Raises:
+        InputError: There is no run to copy, or something where the copy should go.
+    """
+    if not (source / STORE).is_file():
+        raise InputError("there is no run to fork", where=str(source), why=f"it has no {STORE}")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError("will not fork into it", where=str(target), why="it is not empty", hint="name a new directory")
+    target.mkdir(parents=True, exist_ok=True)
+    original, copy = sqlite3.connect(source / STORE), sqlite3.connect(target / STORE)
+    try:
+        original.backup(copy)
+    finally:
+        original.close()
+        copy.close()
+
+
+def _who(holder: Path) -> str:
+    try:
+        data = json.loads(holder.read_text(encoding="utf-8"))
+        return f"process {data['pid']} on {data['host']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+@dataclass(frozen=True, slots=True)
+class _Absent:
+    """Stands where a model would be; a replay never gets to it."""
+
+    name: str
+
+    async def reply(self, request: Request) -> Reply:
+        raise StoreError(f"a replay makes no calls, and {request.key} of {self.name} is not in the store")

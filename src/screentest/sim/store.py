@@ -1,0 +1,321 @@
+"""The store of a run: a SQLite file that holds every model call."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import orjson
+
+from screentest.errors import BadReply, CallError, InputError, ScreentestError, StoreError
+from screentest.llms import Call, Reply, Usage
+
+SCHEMA_VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+    digest BLOB PRIMARY KEY,
+    key TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    model TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('begun', 'done', 'failed')),
+    text TEXT, reasoning TEXT, finish TEXT, served TEXT,
+    input INTEGER, output INTEGER, cached INTEGER, thought INTEGER,
+    latency REAL, cost REAL,
+    error TEXT
+) WITHOUT ROWID;
+"""
+_COLUMNS = (
+    "digest, key, purpose, model, state, text, reasoning, finish, served, input, output, cached, thought, latency, "
+    "cost, error"
+)
+_PUT = f"INSERT OR REPLACE INTO calls ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_BEGIN = (
+    "INSERT INTO calls (digest, key, purpose, model, state) VALUES (?, ?, ?, ?, 'begun') "
+    "ON CONFLICT (digest) DO UPDATE SET state = 'begun', error = NULL"
+)
+_FIND = (
+    "SELECT state, text, reasoning, finish, served, input, output, cached, thought, latency, cost, error "
+    "FROM calls WHERE digest = ?"
+)
+
+_Job = tuple[str, tuple[Any, ...], "asyncio.Future[None] | None"]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a session did with the journal.
+
+    Attributes:
+        reused: Calls answered from the store.
+        repeated: Calls made again that were in flight when an earlier session ended.
+        made: Calls made, the repeated ones included.
+        failed: Calls that failed for good.
+    """
+
+    reused: int = 0
+    repeated: int = 0
+    made: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """Calls of one model for one purpose.
+
+    Attributes:
+        model: The model's label.
+        purpose: What the calls were for.
+        stage: ``build`` or ``eval``.
+        calls: How many have a reply.
+        failed: How many failed for good.
+        usage: Tokens, where known.
+        unmetered: Calls whose tokens are not known.
+        cost: US dollars, where known.
+        unpriced: Calls whose cost is not known.
+    """
+
+    model: str
+    purpose: str
+    stage: str
+    calls: int
+    failed: int
+    usage: Usage
+    unmetered: int
+    cost: float
+    unpriced: int
+
+
+class Store:
+    """The journal of a run directory: one file, written by one thread.
+
+    The thread commits whatever is waiting whenever it is free, so that many calls share a commit, and a call goes on
+    only when its own row is on disk (``synchronous=FULL``).
+
+    Args:
+        path: The database file; made if need be.
+        replay: Make no call: a failed call fails again the same way, and one that is not stored is an error.
+
+    Raises:
+        InputError: The file is not such a store, or of a newer version.
+    """
+
+    def __init__(self, path: Path, *, replay: bool = False) -> None:
+        self._replay = replay
+        self.tally = Tally()
+        self._reader = _connect(path)
+        self._interrupted = {row[0] for row in self._reader.execute("SELECT digest FROM calls WHERE state = 'begun'")}
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._running: set[asyncio.Task[Reply]] = set()
+        self._broken: Exception | None = None
+        self._writer = threading.Thread(target=self._write, args=(path,), name="screentest-store", daemon=True)
+        self._writer.start()
+
+    def find(self, call: Call) -> Reply | ScreentestError | None:
+        """The reply to a call that finished; when replaying, also the error of one that failed.
+
+        Raises:
+            StoreError: Replaying, and the call is not in the store.
+        """
+        row = self._reader.execute(_FIND, (call.digest,)).fetchone()
+        if row and row[0] == "done":
+            self.tally.reused += 1
+            return _reply(row)
+        if not self._replay:
+            return None
+        if row and row[0] == "failed":
+            self.tally.reused += 1
+            return _error(row[-1])
+        raise StoreError(f"a replay makes no calls, and {call.key} of {call.model} is not in the store")
+
+    def begin(self, call: Call) -> None:
+        """Note that a call is about to be made."""
+        self.tally.made += 1
+        self.tally.repeated += call.digest in self._interrupted
+        self._jobs.put((_BEGIN, (call.digest, call.key, call.purpose, call.model), None))
+
+    async def finish(self, call: Call, reply: Reply) -> None:
+        """Keep a reply; returns once it is on disk."""
+        usage = reply.usage
+        tokens = (usage.input, usage.output, usage.cached, usage.reasoning) if usage else (None,) * 4
+        said = (reply.text, reply.reasoning, reply.finish, reply.model)
+        await self._put((*_head(call, "done"), *said, *tokens, reply.latency, reply.cost, None))
+
+    async def fail(self, call: Call, error: ScreentestError) -> None:
+        """Keep an error, so that a replay fails the same way; returns once it is on disk."""
+        self.tally.failed += 1
+        told = {"kind": error.kind, "detail": str(error), "status": getattr(error, "status", None)}
+        await self._put((*_head(call, "failed"), *(None,) * 10, orjson.dumps(told).decode()))
+
+    def guard(self, work: Coroutine[Any, Any, Reply]) -> asyncio.Task[Reply]:
+        """Run a call as a task of the store's own, which :meth:`drain` waits for."""
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for the calls under way, which are being paid for; cancel those that take longer than ``seconds``."""
+        if self._running:
+            _, late = await asyncio.wait(self._running, timeout=seconds)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+
+    def close(self) -> None:
+        """Write what is waiting, and close the file."""
+        self._jobs.put(None)
+        self._writer.join()
+        self._reader.close()
+
+    @property
+    def finished(self) -> int:
+        """How many calls have a reply."""
+        return self._reader.execute("SELECT count(*) FROM calls WHERE state = 'done'").fetchone()[0]
+
+    @property
+    def interrupted(self) -> int:
+        """How many calls were in flight when an earlier session ended."""
+        return len(self._interrupted)
+
+    def spent(self) -> float:
+        """US dollars, as far as they are known, over all sessions."""
+        return self._reader.execute("SELECT total(cost) FROM calls").fetchone()[0]
+
+    def ledger(self) -> Iterator[LedgerRow]:
+        """What was used, by stage, model and purpose, over all sessions."""
+        rows = self._reader.execute(
+            "SELECT model, purpose, CASE WHEN key LIKE 'eval/%' THEN 'eval' ELSE 'build' END AS stage, "
+            "total(state = 'done'), total(state = 'failed'), total(input), total(output), total(cached), "
+            "total(thought), total(state = 'done' AND input IS NULL), total(cost), "
+            "total(state = 'done' AND cost IS NULL) FROM calls GROUP BY stage, model, purpose ORDER BY stage, model, purpose"
+        )
+        for model, purpose, stage, calls, failed, given, out, cached, thought, unmetered, cost, unpriced in rows:
+            yield LedgerRow(
+                model=model,
+                purpose=purpose,
+                stage=stage,
+                calls=int(calls),
+                failed=int(failed),
+                usage=Usage(input=int(given), output=int(out), cached=int(cached), reasoning=int(thought)),
+                unmetered=int(unmetered),
+                cost=cost,
+                unpriced=int(unpriced),
+            )
+
+    def _done(self, task: asyncio.Task[Reply]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def _put(self, row: tuple[Any, ...]) -> None:
+        if self._broken:
+            raise StoreError(f"the store cannot be written: {self._broken}") from self._broken
+        written = asyncio.get_running_loop().create_future()
+        self._jobs.put((_PUT, row, written))
+        await written
+
+    def _write(self, path: Path) -> None:
+        """The writer thread."""
+        connection = _connect(path)
+        try:
+            for batch in self._batches():
+                try:
+                    _commit(connection, batch)
+                    error = None
+                except sqlite3.Error as failure:
+                    self._broken = error = failure
+                _tell(batch, error)
+        finally:
+            connection.close()
+
+    def _batches(self) -> Iterator[list[_Job]]:
+        """Whatever is waiting, again and again, until the store is closed."""
+        while (job := self._jobs.get()) is not None:
+            batch, last = [job], False
+            try:
+                while not last:
+                    waiting = self._jobs.get_nowait()
+                    last = waiting is None
+                    if waiting is not None:
+                        batch.append(waiting)
+            except Empty:
+                pass
+            yield batch
+            if last:
+                return
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            why = f"its version is {version}, this version of screentest reads up to {SCHEMA_VERSION}"
+            raise InputError("the store is too new", where=str(path), why=why, hint="upgrade screentest")
+        connection.execute(_SCHEMA)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    except sqlite3.Error as error:
+        raise InputError("the run's store cannot be opened", where=str(path), why=str(error)) from error
+    return connection
+
+
+def _commit(connection: sqlite3.Connection, batch: list[_Job]) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement, row, _ in batch:
+            connection.execute(statement, row)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _tell(batch: list[_Job], error: Exception | None) -> None:
+    waiting = [future for _, _, future in batch if future is not None]
+    if waiting:
+        waiting[0].get_loop().call_soon_threadsafe(_settle, waiting, error)
+
+
+def _settle(waiting: list[asyncio.Future[None]], error: Exception | None) -> None:
+    for future in waiting:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(StoreError(f"the store cannot be written: {error}"))
+
+
+def _head(call: Call, state: str) -> tuple[bytes, str, str, str, str]:
+    return call.digest, call.key, call.purpose, call.model, state
+
+
+def _reply(row: tuple[Any, ...]) -> Reply:
+    _, text, reasoning, finish, served, given, out, cached, thought, latency, cost, _ = row
+    usage = None if given is None else Usage(input=given, output=out, cached=cached, reasoning=thought)
+    return Reply(text=text, reasoning=reasoning, finish=finish, model=served, usage=usage, latency=latency, cost=cost)
+
+
+def _error(told: str) -> ScreentestError:
+    data = orjson.loads(told)
+    kinds: dict[str, type[CallError | BadReply]] = {kind.kind: kind for kind in _descendants(CallError, BadReply)}
+    error = kinds[data["kind"]](data["detail"])
+    if isinstance(error, CallError):
+        error.status = data["status"]
+    return error
+
+
+def _descendants(*classes: type[CallError | BadReply]) -> Iterator[type[CallError | BadReply]]:
+    for one in classes:
+        yield one
+        yield from _descendants(*one.__subclasses__())
