@@ -91,7 +91,10 @@ def test_without_a_file_there_are_three_understudies_on_the_starter_pool() -> No
         (_MODELS + "roles: {base: zzz}", ("roles.base", "unknown model 'zzz'", "models are: ada, bob")),
         (_MODELS + "roles: {sources: ada}", ("roles.sources", "must be a list", "found 'ada'")),
         (_MODELS + "roles: [ada]", ("roles", "must be a map of fields")),
-        (_MODELS + "roles: {tested: [ada]}\nevaluate: {models: [bob]}", ("roles.tested and evaluate.models name different models",)),
+        (
+            _MODELS + "roles: {tested: [ada]}\nevaluate: {models: [bob]}",
+            ("roles.tested and evaluate.models name different models",),
+        ),
         (_MODELS + "evaluate: {models: [zzz]}", ("roles.tested", "unknown model 'zzz'")),
         (_MODELS + "build: {quota: ten}", ("build.quota", "must be a whole number", "found 'ten'")),
         (_MODELS + "build: {quota: 0}", ("build.quota", "must be greater than or equal to 1", "found 0")),

@@ -131,10 +131,14 @@ def test_a_near_duplicate_is_flagged(text: str, earlier: str, flagged: bool) -> 
     assert found == (("near-duplicate of an earlier line",) if flagged else ())
 
 
-_texts = st.text(alphabet=st.sampled_from("aA .!?…。！？\"'“”‘’「」『』()（）[]【】:：*<>沈é\\\n\t\x00\ud7ff"), max_size=40)
+_texts = st.text(
+    alphabet=st.sampled_from("aA .!?…。！？\"'“”‘’「」『』()（）[]【】:：*<>沈é\\\n\t\x00\ud7ff"), max_size=40
+)
 
 
-@given(text=_texts | st.text(max_size=40), earlier=st.lists(_texts, max_size=3), speaker=st.sampled_from(["A.*(", "沈"]))
+@given(
+    text=_texts | st.text(max_size=40), earlier=st.lists(_texts, max_size=3), speaker=st.sampled_from(["A.*(", "沈"])
+)
 def test_no_text_makes_it_crash(text: str, earlier: list[str], speaker: str) -> None:
     faults = _faults(text, "zh", speaker, *earlier)
     assert len(set(faults)) == len(faults)

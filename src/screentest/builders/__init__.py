@@ -3,9 +3,9 @@
 from screentest.builders.benchmark import Benchmark, Manifest
 from screentest.builders.build import build
 from screentest.builders.campaign import Cell, Flagged, Progress, enterable
-from screentest.builders.comparison import Comparison, Failure
+from screentest.builders.comparison import Comparison, EvaluationProgress, Failure
 from screentest.builders.config import Config, load_config, understudies
-from screentest.builders.evaluation import EvaluationProgress, evaluate
+from screentest.builders.evaluation import evaluate, rejudge
 from screentest.builders.ingredients import Ingredients
 from screentest.builders.item import Item
 from screentest.builders.report import BuildReport, CellReport
@@ -32,5 +32,6 @@ __all__ = [
     "enterable",
     "evaluate",
     "load_config",
+    "rejudge",
     "understudies",
 ]

@@ -80,8 +80,9 @@ class Benchmark:
             data = orjson.loads((path / _MANIFEST).read_bytes())
             digest = hashlib.sha256((path / _DATA).read_bytes()).hexdigest()
         except (OSError, orjson.JSONDecodeError) as error:
+            why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else f"{_MANIFEST}: {error}"
             hint = "give the directory that `screentest build` emitted"
-            raise InputError("not a benchmark", where=str(path), why=str(error), hint=hint) from None
+            raise InputError("not a benchmark", where=str(path), why=why, hint=hint) from None
         version = data.get("schema_version") if isinstance(data, dict) else None
         if version != SCHEMA_VERSION:
             why = f"schema_version is {version!r}, this version reads {SCHEMA_VERSION}"
@@ -114,8 +115,16 @@ class Benchmark:
                     raise InputError("not an item", where=where, why=first["msg"]) from None
 
     def dimension(self, language: Language, identifier: str) -> Dimension:
-        """The dimension an item names."""
-        return next(dimension for dimension in self.manifest.dimensions[language] if dimension.id == identifier)
+        """The dimension an item names.
+
+        Raises:
+            InputError: The manifest does not describe it.
+        """
+        for dimension in self.manifest.dimensions.get(language, ()):
+            if dimension.id == identifier:
+                return dimension
+        why = f"an item is judged on {identifier!r} in {language!r}, which the manifest does not describe"
+        raise InputError("the manifest is damaged", where=str(self.path / _MANIFEST), why=why)
 
     @classmethod
     def write(cls, path: Path, manifest: Manifest, items: Sequence[Item]) -> Benchmark:

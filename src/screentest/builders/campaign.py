@@ -238,14 +238,15 @@ class Campaign:
         )
 
     def _item(self, cell: Cell, audition: Auditioned, conversation: str, state: State) -> Item:
-        labels = {cell.source, audition.base.model, audition.verdicts[0].judge}
+        players = self.players
+        labels = {model.name for model in (players.director, players.scene, players.base, players.judge, self.grader)}
         dimensions = self.dimensions[state.scene.language]
         return Item.of(
             audition,
             conversation=conversation,
             state=state,
             dimension=next(dimension for dimension in dimensions if dimension.id == audition.dimension),
-            understudy=bool(labels & self.understudies),
+            understudy=bool((labels | {cell.source}) & self.understudies),
             licence=self.licence,
         )
 

@@ -87,6 +87,8 @@ class Change:
 def changes(before: Any, now: Any, field: str = "") -> Iterator[Change]:
     """Where ``now`` is no continuation of ``before``.
 
+    A name that begins with an underscore tells where something is, and is not compared.
+
     Args:
         before: An identity, as frozen.
         now: An identity, as asked for.
@@ -96,7 +98,19 @@ def changes(before: Any, now: Any, field: str = "") -> Iterator[Change]:
         yield from _grown(before["growing"], now["growing"], field)
     elif isinstance(before, dict) and isinstance(now, dict):
         for name in dict.fromkeys([*before, *now]):
+            if name.startswith("_"):
+                continue
             yield from changes(before.get(name), now.get(name), f"{field}.{name}".lstrip("."))
+    elif before != now:
+        yield Change(field, before, now)
+
+
+def differences(before: Any, now: Any, field: str = "") -> Iterator[Change]:
+    """Where two identities without marks differ at all; names that begin with an underscore are not compared."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in dict.fromkeys([*before, *now]):
+            if not name.startswith("_"):
+                yield from differences(before.get(name), now.get(name), f"{field}.{name}".lstrip("."))
     elif before != now:
         yield Change(field, before, now)
 
@@ -136,7 +150,7 @@ def freeze(directory: Path, stage: str, identity: dict[str, Any], config: BaseMo
     Raises:
         InputError: The stage began with other settings; names each.
     """
-    file = _identity_file(directory, stage)
+    file = identity_file(directory, stage)
     identity = orjson.loads(orjson.dumps(identity))
     if (before := _frozen(file)) is not None:
         if found := list(changes(before, identity)):
@@ -159,17 +173,17 @@ def config_file(directory: Path, stage: str) -> Path:
     return directory / ("config.yaml" if stage == "build" else f"{stage}.config.yaml")
 
 
-def frozen_growth(directory: Path, stage: str, field: str) -> list[Any]:
-    """A list that may grow, as a stage of a run has it so far; empty if the stage has not begun.
+def frozen(directory: Path, stage: str) -> dict[str, Any] | None:
+    """What a stage of a run is frozen as, without marks; ``None`` if the stage has not begun.
 
     Raises:
         InputError: The frozen identity is damaged.
     """
-    before = _frozen(_identity_file(directory, stage))
-    return [] if before is None else published(before.get(field, []))
+    return published(_frozen(identity_file(directory, stage)))
 
 
-def _identity_file(directory: Path, stage: str) -> Path:
+def identity_file(directory: Path, stage: str) -> Path:
+    """Where the identity of a stage is frozen."""
     return directory / f"{stage}.identity.json"
 
 

@@ -9,43 +9,48 @@ from typing import Annotated
 import typer
 
 from screentest import __version__
-from screentest.builders import (
-    Benchmark,
-    Config,
-    EvaluationProgress,
-    Progress,
-    Results,
-    build,
-    evaluate,
-    understudies,
-)
+from screentest.builders import Benchmark, understudies
 from screentest.cli import tables
 from screentest.cli.casting import character_app, pool_app
-from screentest.cli.console import UNDERSTUDY, configuration, fail, note, out, run, set_up_logging
-from screentest.cli.progress import BuildDisplay, EvaluationDisplay, watched
+from screentest.cli.console import configuration, fail, note, out, run, set_up_logging
+from screentest.cli.running import Runner
+from screentest.cli.runs import (
+    diff_command,
+    forked,
+    ledger_command,
+    replay_command,
+    resume_command,
+    verify_command,
+)
 from screentest.cli.scaffold import scaffold
 from screentest.cli.stage import Show, perform
 from screentest.errors import ScreentestError
-from screentest.llms import Meter
 from screentest.sim import Session
 
 app = typer.Typer(
     name="screentest",
     help="Stage scenes, let models play characters, judge them, and emit a benchmark of what tells models apart.",
     epilog="Start with `screentest demo` (offline, free), then `screentest init DIR`. "
-    "Exit codes: 0 done, 2 configuration or input, 4 finished with failures above the threshold, "
-    "75 interrupted.",
+    "Exit codes: 0 done, 2 configuration or input, 3 budget used up, 4 finished with failures above the "
+    "threshold, 5 another process is at work on the run, 75 interrupted: run the same command again.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.add_typer(pool_app)
-app.add_typer(character_app)
 
 RunDir = Annotated[Path, typer.Option("--run", metavar="DIR", help="The run's directory; made if need be.")]
 Concurrency = Annotated[int, typer.Option(min=1, metavar="N", help="The most model calls in flight.")]
+MaxUsd = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="USD", help="The most that all sessions of the run may spend; exit code 3 at the end."),
+]
+ForkTo = Annotated[
+    Path | None,
+    typer.Option("--fork", metavar="NEW", help="Go on in a copy of the run, where other settings are fine."),
+]
+JsonProgress = Annotated[bool, typer.Option("--json-progress", help="Progress as JSON lines on standard error.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Overrides the configuration's seed.")]
 
 
@@ -84,8 +89,9 @@ def demo(
     """
     config = understudies(name="screentest-demo", seed=7, build={"quota": 3, "turns": 16})
     note("The demo runs offline and costs nothing.")
-    benchmark = run(_build(config, directory, 16))
-    results = run(_evaluate(benchmark, config, directory, (), 16))
+    runner = Runner(directory, Session())
+    benchmark = run(runner.build(config))
+    results = run(runner.evaluate(benchmark, config))
     out.print()
     tables.leaderboard(results)
     out.print()
@@ -160,6 +166,9 @@ def build_command(
     directory: RunDir = Path("run"),
     concurrency: Concurrency = 32,
     seed: Seed = None,
+    max_usd: MaxUsd = None,
+    fork_to: ForkTo = None,
+    json_progress: JsonProgress = False,
 ) -> None:
     """Build a benchmark: play scenes until every cell has its quota, and emit DIR/benchmark/.
 
@@ -167,16 +176,21 @@ def build_command(
     (lines with formatting faults, for a person to look at). The same configuration and seed emit the same bytes at
     any concurrency, given the same replies.
 
+    Every finished model call is kept in DIR/run.db. Repeating the command goes on where it stopped, with a larger
+    quota or one more source model extends the benchmark, and otherwise makes no call.
+
     \b
     Examples:
       screentest build --run run
-      screentest build my/config.yaml --run my/run --concurrency 64
+      screentest build my/config.yaml --run my/run --concurrency 64 --max-usd 20
     """
     try:
         settings = configuration(config, seed, os.environ)
+        directory = forked(directory, fork_to)
     except ScreentestError as error:
         raise fail(error) from None
-    benchmark = run(_build(settings, directory, concurrency))
+    session = Session(concurrency=concurrency, max_usd=max_usd)
+    benchmark = run(Runner(directory, session, json_progress).build(settings))
     out.print(f"Benchmark: {benchmark.path}", soft_wrap=True)
 
 
@@ -192,52 +206,46 @@ def eval_command(
     directory: RunDir = Path("eval"),
     concurrency: Concurrency = 32,
     seed: Seed = None,
+    max_usd: MaxUsd = None,
+    fork_to: ForkTo = None,
+    rejudge: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="Judge the stored replies again with this model; nothing is generated."),
+    ] = None,
+    json_progress: JsonProgress = False,
 ) -> None:
     """Evaluate models on a benchmark, judged against the base model in both orders.
 
     Emits DIR/results.json and DIR/evaluations.jsonl, and prints the leaderboard. What cannot be scored is counted and
-    shown, never guessed.
+    shown, never guessed. Repeating the command with other models adds them to the leaderboard; whatever was called
+    before is reused.
 
     \b
     Examples:
       screentest eval run/benchmark --run eval
       screentest eval run/benchmark --config my/config.yaml --model sonnet --model qwen --run eval
+      screentest eval run/benchmark --config my/config.yaml --run eval --rejudge sonnet
     """
     try:
         settings = configuration(config, seed, os.environ)
         opened = Benchmark.open(benchmark)
+        directory = forked(directory, fork_to)
     except ScreentestError as error:
         raise fail(error) from None
-    results = run(_evaluate(opened, settings, directory, tuple(model or ()), concurrency))
+    runner = Runner(directory, Session(concurrency=concurrency, max_usd=max_usd), json_progress)
+    job = (
+        runner.rejudge(opened, settings, rejudge) if rejudge else runner.evaluate(opened, settings, tuple(model or ()))
+    )
+    results = run(job)
     tables.leaderboard(results)
-    out.print(f"Results: {directory / 'results.json'}", soft_wrap=True)
+    suffix = f".{rejudge}" if rejudge else ""
+    out.print(f"Results: {directory / f'results{suffix}.json'}", soft_wrap=True)
 
 
-async def _build(config: Config, directory: Path, concurrency: int) -> Benchmark:
-    if config.rehearsal:
-        note(UNDERSTUDY, "yellow")
-    progress, meter = Progress(), Meter()
-    display = BuildDisplay(progress, meter)
-    async with watched(display.grid, display.line):
-        benchmark = await build(
-            config, directory, session=Session(concurrency=concurrency), progress=progress, meter=meter
-        )
-    tables.build_report(benchmark.manifest.report)
-    return benchmark
-
-
-async def _evaluate(
-    benchmark: Benchmark, config: Config, directory: Path, tested: tuple[str, ...], concurrency: int
-) -> Results:
-    progress, meter = EvaluationProgress(), Meter()
-    display = EvaluationDisplay(progress, meter)
-    async with watched(display.grid, display.line):
-        return await evaluate(
-            benchmark,
-            config,
-            directory,
-            tested=tested,
-            session=Session(concurrency=concurrency),
-            progress=progress,
-            meter=meter,
-        )
+app.command("resume")(resume_command)
+app.command("replay")(replay_command)
+app.command("verify")(verify_command)
+app.command("diff")(diff_command)
+app.command("ledger")(ledger_command)
+app.add_typer(pool_app)
+app.add_typer(character_app)

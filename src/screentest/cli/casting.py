@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -48,10 +49,17 @@ def import_command(
     """
     try:
         scenes = import_files(files, format=form, licence=licence)
+        stream = iter(scenes)
+        first = next(stream, None)
+        if report and first is None:
+            replace_file(report, scenes.report.to_json().encode())
+        if first is None:
+            tables.import_report(scenes.report, notes=not quiet)
+            raise InputError("no record could be taken", where=", ".join(map(str, files)))
         pool = Pool.write(
             destination,
             name=name or destination.resolve().name,
-            scenes=scenes,
+            scenes=chain([first], stream),
             licence=licence,
             source=", ".join(sorted({file.name for file in files})),
             replace=replace,
@@ -62,8 +70,6 @@ def import_command(
         raise fail(error) from None
     tables.import_report(scenes.report, notes=not quiet)
     out.print(clean(f"Pool: {destination} ({len(pool)} scenes)"), soft_wrap=True)
-    if not len(pool):
-        raise fail(InputError("no record could be taken", where=", ".join(map(str, files))))
 
 
 @pool_app.command("show")

@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 _PLAIN_WIDTH = 120
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, markup=False, emoji=False)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False)
 for _console in (out, err):
     if not _console.is_terminal and "COLUMNS" not in os.environ:
         _console.width = _PLAIN_WIDTH
@@ -92,7 +92,7 @@ def run(job: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(interruptible())
     except (KeyboardInterrupt, asyncio.CancelledError):
-        note("screentest: interrupted; what had finished is kept in the run directory, nothing was emitted.", "yellow")
+        note("screentest: interrupted; every finished call is kept. Run the same command again to go on.", "yellow")
         raise typer.Exit(INTERRUPTED) from None
     except ScreentestError as error:
         raise fail(error) from None

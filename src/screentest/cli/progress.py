@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
+import orjson
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -16,8 +19,10 @@ from rich.text import Text
 from screentest.builders import EvaluationProgress, Progress
 from screentest.cli.console import clean, err
 from screentest.llms import Meter
+from screentest.sim import Tally
 
 _PLAIN_EVERY = 5.0
+_JSON_EVERY = 1.0
 
 
 @dataclass(slots=True)
@@ -38,32 +43,52 @@ class Clock:
         return _duration(self.elapsed * (1 - share) / share)
 
 
+class Display(Protocol):
+    """How a stage is going, in three styles."""
+
+    def grid(self) -> RenderableType:
+        """For a terminal, drawn several times a second."""
+        ...
+
+    def line(self) -> str:
+        """For anything else: one plain line."""
+        ...
+
+    def record(self) -> dict[str, object]:
+        """For programs: one JSON object."""
+        ...
+
+
 @asynccontextmanager
-async def watched(grid: Callable[[], RenderableType], line: Callable[[], str]) -> AsyncIterator[None]:
-    """Show progress while the body runs.
+async def watched(display: Display, *, as_json: bool) -> AsyncIterator[None]:
+    """Show progress on standard error while the body runs.
 
     Args:
-        grid: What a terminal shows, called several times a second.
-        line: What anything else is told every few seconds, and at the end.
+        display: What to show.
+        as_json: One JSON object a line, instead of a live grid or plain lines.
     """
-    if err.is_terminal:
-        with Live(get_renderable=grid, console=err, refresh_per_second=4, transient=False):
+    if err.is_terminal and not as_json:
+        with Live(get_renderable=display.grid, console=err, refresh_per_second=4, transient=False):
             yield
         return
 
-    async def tell() -> None:
-        while True:
-            await asyncio.sleep(_PLAIN_EVERY)
-            err.print(line(), soft_wrap=True)
+    def tell() -> None:
+        if as_json:
+            print(orjson.dumps(display.record()).decode(), file=sys.stderr, flush=True)
+        else:
+            err.print(display.line(), soft_wrap=True)
 
-    teller = asyncio.create_task(tell())
+    async def keep_telling() -> None:
+        while True:
+            await asyncio.sleep(_JSON_EVERY if as_json else _PLAIN_EVERY)
+            tell()
+
+    teller = asyncio.create_task(keep_telling())
     try:
         yield
     finally:
         teller.cancel()
-        with suppress(asyncio.CancelledError):
-            await teller
-        err.print(line(), soft_wrap=True)
+        tell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +97,7 @@ class BuildDisplay:
 
     progress: Progress
     meter: Meter
+    tally: Tally
     clock: Clock = field(default_factory=Clock)
 
     def line(self) -> str:
@@ -81,7 +107,7 @@ class BuildDisplay:
         return (
             f"build: {done}/{wanted} items of the quota, {progress.closed}/{len(progress.cells)} cells closed, "
             f"{progress.finished} conversations ({progress.failed} failed, {progress.playing} playing), "
-            f"{_calls(self.meter, self.clock)}, ETA {self.clock.remaining(self._share())}"
+            f"{_calls(self.meter, self.tally, self.clock)}, ETA {self.clock.remaining(self._share())}"
         )
 
     def grid(self) -> RenderableType:
@@ -101,6 +127,23 @@ class BuildDisplay:
                 *(self._count(cell.key, name) if name in spoken else Text("·", "dim") for name in names),
             )
         return Group(table, Text(self.line(), "dim"))
+
+    def record(self) -> dict[str, object]:
+        """One JSON object."""
+        done, wanted = self._items()
+        progress = self.progress
+        return {
+            "event": "progress",
+            "stage": "build",
+            "items": {"done": done, "wanted": wanted},
+            "cells": {"closed": progress.closed, "all": len(progress.cells)},
+            "conversations": {
+                "finished": progress.finished,
+                "failed": progress.failed,
+                "playing": progress.playing,
+            },
+            **_calls_record(self.meter, self.tally, self.clock),
+        }
 
     def _count(self, cell: str, dimension: str) -> Text:
         kept = self.progress.kept[cell, dimension]
@@ -127,6 +170,7 @@ class EvaluationDisplay:
 
     progress: EvaluationProgress
     meter: Meter
+    tally: Tally
     clock: Clock = field(default_factory=Clock)
 
     def line(self) -> str:
@@ -135,7 +179,7 @@ class EvaluationDisplay:
         share = progress.done / progress.comparisons if progress.comparisons else 0.0
         return (
             f"eval: {progress.done}/{progress.comparisons} comparisons ({progress.failed} without a score), "
-            f"{_calls(self.meter, self.clock)}, ETA {self.clock.remaining(share)}"
+            f"{_calls(self.meter, self.tally, self.clock)}, ETA {self.clock.remaining(share)}"
         )
 
     def grid(self) -> RenderableType:
@@ -148,8 +192,18 @@ class EvaluationDisplay:
             table.add_row(label, str(count), f"{100 * total / (3 * count):.1f}")
         return Group(table, Text(self.line(), "dim"))
 
+    def record(self) -> dict[str, object]:
+        """One JSON object."""
+        progress = self.progress
+        return {
+            "event": "progress",
+            "stage": "eval",
+            "comparisons": {"done": progress.done, "all": progress.comparisons, "unscored": progress.failed},
+            **_calls_record(self.meter, self.tally, self.clock),
+        }
 
-def _calls(meter: Meter, clock: Clock) -> str:
+
+def _calls(meter: Meter, tally: Tally, clock: Clock) -> str:
     rate = meter.finished / clock.elapsed if clock.elapsed else 0.0
     failed = sum(meter.failed.values())
     tokens = f"{_count(meter.input)} in / {_count(meter.output)} out"
@@ -157,10 +211,27 @@ def _calls(meter: Meter, clock: Clock) -> str:
         tokens = "not reported"
     elif meter.unmetered:
         tokens += f" + {meter.unmetered} calls unknown"
+    reused = f"{tally.reused} reused, " if tally.reused else ""
     return (
-        f"{meter.finished} calls ({meter.in_flight} in flight, {failed} failed, {meter.retries} retries, "
+        f"{meter.finished} calls ({reused}{meter.in_flight} in flight, {failed} failed, {meter.retries} retries, "
         f"{rate:.0f}/s), tokens {tokens}"
     )
+
+
+def _calls_record(meter: Meter, tally: Tally, clock: Clock) -> dict[str, object]:
+    return {
+        "seconds": round(clock.elapsed, 1),
+        "calls": {
+            "finished": meter.finished,
+            "in_flight": meter.in_flight,
+            "failed": dict(meter.failed),
+            "retries": meter.retries,
+            "reused": tally.reused,
+            "repeated": tally.repeated,
+        },
+        "tokens": {"input": meter.input, "output": meter.output, "cached": meter.cached, "unknown": meter.unmetered},
+        "usd": {"known": round(meter.cost, 6), "unknown": meter.unpriced},
+    }
 
 
 def _count(number: int) -> str:

@@ -157,7 +157,7 @@ class _Stage:
         self._aside(f"judged on {event.dimension} (emphasis {event.emphasis}): {event.reason}")
         for verdict in event.verdicts:
             first = "source" if verdict.order == "challenger_first" else "base"
-            self._aside(f"verdict {verdict.score} of 1 (source) … 5 (base), {first} shown as A: {verdict.explanation}")
+            self._aside(f"verdict {verdict.score} (1 source … 5 base; {first} shown as A): {verdict.explanation}")
         self._aside(f"score {event.score:g}: the {event.winner}'s line is kept")
 
     def _aside(self, text: str) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from screentest.builders import BuildReport, Results, Score
+from screentest.builders import BuildReport, ModelResult, Results, Score
+from screentest.builders.difference import Difference
 from screentest.cli.console import UNDERSTUDY, clean, out
+from screentest.llms import Usage
 from screentest.pools import Character, Line, Pool, Scene
 from screentest.pools.importers import ImportReport
+from screentest.sim import LedgerRow
 
 
 def leaderboard(results: Results) -> None:
@@ -20,38 +25,22 @@ def leaderboard(results: Results) -> None:
     ranking = results.ranking()
     title = f"{results.benchmark}: performance in % of the maximum, with 95 % interval"
     out.print(clean(f"{title} (base {results.base}, judge {results.judge})", "bold"), soft_wrap=True)
-    dimensions = list(dict.fromkeys(name for _, result in ranking for name in result.dimensions))
     table = _table()
     table.add_column("model", no_wrap=True)
-    for name in ("headline", *dimensions, "per item", "scored", "unparsed"):
+    for name in ("headline", "per item", "gap", "scored", "unparsed"):
         table.add_column(name, justify="right", no_wrap=True)
     for label, result in ranking:
         table.add_row(
             label,
             Text(_estimate(result.overall), "bold"),
-            *(_percent(result.dimensions.get(name)) for name in dimensions),
             "–" if result.overall.item_mean is None else f"{result.overall.item_mean:.1f}",
+            "–" if result.gap is None else f"{result.gap:+.1f}",
             f"{result.overall.scored}/{result.items}",
             Text(str(result.unparsed), "red" if result.unparsed else ""),
         )
-    out.print(table)
-    parts = _table()
-    parts.add_column("model", no_wrap=True)
-    languages = list(dict.fromkeys(language for _, result in ranking for language in result.languages))
-    for language in languages:
-        for name in (language, f"{language} established", f"{language} synthesized"):
-            parts.add_column(name, justify="right")
-    parts.add_column("gap", justify="right")
-    for label, result in ranking:
-        row: list[RenderableType] = [label]
-        for language in languages:
-            kinds = result.language_kinds.get(language, {})
-            row += [_estimate(result.languages.get(language))]
-            row += [_percent(kinds.get("established")), _percent(kinds.get("synthesized"))]
-        row.append("–" if result.gap is None else f"{result.gap:+.1f}")
-        parts.add_row(*row)
+    _show_whole(table)
     out.print()
-    out.print(parts)
+    _show_whole(_parts(ranking))
     for label, result in ranking:
         if result.failures:
             failed = ", ".join(f"{count} {name}" for name, count in result.failures.items())
@@ -59,12 +48,32 @@ def leaderboard(results: Results) -> None:
     out.print()
     out.print(
         "Headline: unweighted mean over dimensions; intervals resample conversations. "
-        "Gap: established minus synthesized.",
+        "est., syn.: established and synthesized characters; gap: est. minus syn.",
         style="dim",
-        soft_wrap=True,
     )
     if results.understudy:
-        out.print(UNDERSTUDY, style="yellow", soft_wrap=True)
+        out.print(UNDERSTUDY, style="yellow")
+
+
+def _parts(ranking: Sequence[tuple[str, ModelResult]]) -> Table:
+    """Every model over all languages and in each, by dimension and by kind of character."""
+    dimensions = list(dict.fromkeys(name for _, result in ranking for name in result.dimensions))
+    table = _table()
+    table.add_column("model", no_wrap=True)
+    table.add_column("lang", no_wrap=True)
+    for name in ("headline", *dimensions, "est.", "syn."):
+        table.add_column(name, justify="right", no_wrap=True)
+    for label, result in ranking:
+        rows = [("all", result.overall, result.dimensions, result.kinds)] if len(result.languages) > 1 else []
+        rows += [
+            (language, score, result.language_dimensions[language], result.language_kinds[language])
+            for language, score in result.languages.items()
+        ]
+        for number, (language, score, by_dimension, by_kind) in enumerate(rows):
+            shown = [by_dimension.get(name) for name in dimensions]
+            shown += [by_kind.get(kind) for kind in ("established", "synthesized")]
+            table.add_row("" if number else label, language, _estimate(score), *map(_percent, shown))
+    return table
 
 
 def build_report(report: BuildReport) -> None:
@@ -83,6 +92,51 @@ def build_report(report: BuildReport) -> None:
             lines.append(f"shortfall: {cell.character} × {cell.source} misses {missing}: {cell.stopped}")
     for line in lines:
         out.print(clean(line), soft_wrap=True)
+
+
+def ledger(rows: Sequence[LedgerRow]) -> None:
+    """Print what a run used."""
+    table = _table()
+    for name in ("stage", "model", "purpose", "calls", "failed", "input", "cached", "output", "reasoning", "USD"):
+        table.add_column(name, justify="left" if name in ("stage", "model", "purpose") else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(row.stage, row.model, row.purpose, str(row.calls), str(row.failed), *_used([row]))
+    table.add_section()
+    total = (str(sum(row.calls for row in rows)), str(sum(row.failed for row in rows)))
+    table.add_row("all", "", "", *total, *_used(rows), style="bold")
+    _show_whole(table)
+
+
+def _used(rows: Sequence[LedgerRow]) -> list[str]:
+    """Tokens and dollars; ``+?`` where some calls did not say."""
+    calls = sum(row.calls for row in rows)
+    unmetered, unpriced = sum(row.unmetered for row in rows), sum(row.unpriced for row in rows)
+    usage = sum((row.usage for row in rows), Usage())
+    tokens = [
+        f"{count:,}{'+?' if unmetered else ''}" for count in (usage.input, usage.cached, usage.output, usage.reasoning)
+    ]
+    if calls and unmetered == calls:
+        tokens = ["unknown"] * 4
+    dollars = f"{sum(row.cost for row in rows):.4f}{'+?' if unpriced else ''}"
+    return [*tokens, "unknown" if calls and unpriced == calls else dollars]
+
+
+def difference(found: Difference) -> None:
+    """Print how two runs or benchmarks differ."""
+    if found.none:
+        out.print(f"No difference: the same settings, {found.same} items and scores.")
+        return
+    for change in found.settings:
+        out.print(clean(f"setting  {change}"), soft_wrap=True)
+    out.print(
+        f"items    {found.same} the same, {len(found.changed)} changed, {len(found.only_a)} only in A, "
+        f"{len(found.only_b)} only in B",
+        soft_wrap=True,
+    )
+    for label, (before, now) in found.headlines.items():
+        shown = " → ".join("–" if value is None else f"{value:.1f}" for value in (before, now))
+        moved = f" ({now - before:+.1f})" if before is not None and now is not None else ""
+        out.print(clean(f"score    {label}: {shown}{moved}"), soft_wrap=True)
 
 
 def import_report(report: ImportReport, *, notes: bool) -> None:
@@ -106,11 +160,24 @@ def import_report(report: ImportReport, *, notes: bool) -> None:
                 soft_wrap=True,
             )
     for record in report.records:
-        if record.outcome == "refused" or (notes and record.outcome == "warned"):
-            style = "red" if record.outcome == "refused" else "dim"
+        if record.outcome == "refused":
             for note in record.notes:
                 where = ": ".join(filter(None, (Path(record.file).name, record.index, note.field)))
-                out.print(clean(f"{record.outcome}  {where}: {note.reason}", style), soft_wrap=True)
+                out.print(clean(f"refused  {where}: {note.reason}", "red"), soft_wrap=True)
+    if notes:
+        _import_warnings(report)
+
+
+def _import_warnings(report: ImportReport) -> None:
+    """Warnings that differ only in where they occur are one line with their number and the first place."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for record in report.records:
+        if record.outcome == "warned":
+            for note in record.notes:
+                reason = note.reason.split(": ", 1)[0]
+                found.setdefault((Path(record.file).name, reason), []).append(f"{record.index}: {note.field}")
+    for (file, reason), places in found.items():
+        out.print(clean(f"warned {len(places):4} × {file}: {reason} (first at {places[0]})", "dim"), soft_wrap=True)
 
 
 def pool(pool: Pool) -> None:
@@ -120,20 +187,19 @@ def pool(pool: Pool) -> None:
     out.print(
         clean(f"source: {manifest.source or 'unknown'}; licence: {manifest.licence or 'unknown'}"), soft_wrap=True
     )
-    scenes = _table("scenes")
-    for name in ("id", "lang", "title", "cast", "script"):
-        scenes.add_column(name, overflow="fold")
     for scene in pool:
+        out.print()
+        out.print(clean(scene.id, "bold"), clean(f"({scene.language}, {_lines(len(scene.script))})"), soft_wrap=True)
         cast = ", ".join(member.name for member in scene.cast)
-        scenes.add_row(scene.id, scene.language, clean(scene.title), clean(cast), f"{len(scene.script)} lines")
-    out.print(scenes)
+        out.print(Padding(clean(f"{scene.title}: {cast}" if scene.title else cast), (0, 0, 0, 2)))
     if pool.characters:
+        out.print()
         characters = _table("test characters")
-        for name in ("id", "lang", "name", "kind", "source"):
-            characters.add_column(name, overflow="fold")
+        for name in ("id", "lang", "name", "kind"):
+            characters.add_column(name, no_wrap=True)
         for member in pool.characters:
-            characters.add_row(member.id, member.language, clean(member.name), member.kind, clean(member.source))
-        out.print(characters)
+            characters.add_row(member.id, member.language, clean(member.name), member.kind)
+        _show_whole(characters)
 
 
 def scene(scene: Scene) -> None:
@@ -178,6 +244,24 @@ def line(line: Line, style: str) -> Text:
     if line.thought:
         text.append_text(clean(f"[{line.thought}] ", "dim italic"))
     return text.append_text(clean(line.text, style))
+
+
+def _lines(number: int) -> str:
+    return f"script of {number} line{'s' if number != 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A table at its natural width: where it is too wide, the terminal wraps it, but no number is cut short."""
+
+    table: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(self.table, options.update(max_width=10_000))
+
+
+def _show_whole(table: Table) -> None:
+    out.print(_Whole(table), crop=False)
 
 
 def _field(label: str, text: str) -> None:

@@ -70,7 +70,7 @@ class Journaled:
 
     def __init__(self, model: Model, journal: Journal, identity: object) -> None:
         self._model, self._journal = model, journal
-        self._identity = orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)
+        self._identity = encoded_identity(identity)
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class Journaled:
 
     async def reply(self, request: Request) -> Reply:
         """Answer ``request``, from the journal if it is there."""
-        call = Call(self._digest(request), request.key, request.purpose, self.name)
+        call = Call(digest(self._identity, request), request.key, request.purpose, self.name)
         found = self._journal.find(call)
         if found is None:
             return await asyncio.shield(self._journal.guard(self._make(call, request)))
@@ -105,15 +105,22 @@ class Journaled:
         await self._journal.finish(call, reply)
         return reply
 
-    def _digest(self, request: Request) -> bytes:
-        sampling = request.sampling
-        parts = (
-            request.key,
-            [(message.role, message.content) for message in request.messages],
-            (sampling.temperature, sampling.max_tokens, request.seed),
-            _schema(request.schema) if request.schema else None,
-        )
-        return hashlib.sha256(self._identity + b"\n" + orjson.dumps(parts)).digest()
+
+def encoded_identity(identity: object) -> bytes:
+    """What a model is, ready for :func:`digest`."""
+    return orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)
+
+
+def digest(identity: bytes, request: Request) -> bytes:
+    """Hash of everything that decides the reply of a model, and of the request's place in the run."""
+    sampling = request.sampling
+    parts = (
+        request.key,
+        [(message.role, message.content) for message in request.messages],
+        (sampling.temperature, sampling.max_tokens, request.seed),
+        _schema(request.schema) if request.schema else None,
+    )
+    return hashlib.sha256(identity + b"\n" + orjson.dumps(parts)).digest()
 
 
 @lru_cache(maxsize=2048)

@@ -6,7 +6,7 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from screentest.errors import EmptyReply, Rejected, ScreentestError
@@ -19,6 +19,21 @@ from screentest.llms.wire import Wire, unusable
 log = logging.getLogger(__name__)
 
 _TEMPERATURE = re.compile(r"\btemperature\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One request, ready to send.
+
+    Attributes:
+        body: The JSON body.
+        rung: How it asks for a schema, if it does.
+        headers: What to send beside it.
+    """
+
+    body: Mapping[str, Any]
+    rung: Rung | None
+    headers: Mapping[str, str] | None
 
 
 class ServedModel(ABC):
@@ -46,17 +61,51 @@ class ServedModel(ABC):
     async def reply(self, request: Request) -> Reply:
         """Answer ``request`` (see :class:`screentest.llms.Model`)."""
         while True:
-            rung = self._ladder.rung if request.schema else None
-            body = self._body(request, rung)
+            draft = self.draft(request)
             try:
                 answer, latency = await self._wire.post(
-                    body, model=self._name, seconds=self._spec.timeout, headers=self._headers(body)
+                    draft.body, model=self._name, seconds=self._spec.timeout, headers=draft.headers
                 )
             except Rejected as refused:
-                if not self._gives_in(body, rung, refused):
+                if not self.gives_in(draft, refused):
                     raise
                 continue
-            return self._with_text(self._reply(answer, rung, latency))
+            return self.read(answer, draft.rung, latency)
+
+    def draft(self, request: Request, rung: Rung | None = None) -> Draft:
+        """What to send for ``request``, as far as is known of what the server takes.
+
+        Args:
+            request: The request.
+            rung: How to ask for its schema; by default the way that works.
+        """
+        if request.schema is None:
+            rung = None
+        elif rung is None:
+            rung = self._ladder.rung
+        body = self._body(request, rung)
+        return Draft(body, rung, self._headers(body))
+
+    def read(self, answer: dict[str, Any], rung: Rung | None, latency: float) -> Reply:
+        """The reply in the body of a response.
+
+        Raises:
+            CallError: The body is no reply.
+            BadReply: The reply has no text, or the provider's filter stepped in.
+        """
+        reply = self._reply(answer, rung, latency)
+        if reply.finish == "stop" and not reply.text.strip():
+            raise EmptyReply("the reply has no text", model=self._name, reply=replace(reply, text=""))
+        return reply
+
+    def gives_in(self, draft: Draft, refused: Rejected) -> bool:
+        """Whether to try again with less: a temperature that only the request suggested, or a lower rung."""
+        if "temperature" in draft.body and self._spec.temperature is None and _TEMPERATURE.search(str(refused)):
+            if self._row.sampling:
+                log.info("%s: takes no temperature, none is sent from now on", self._name)
+                self._row = replace(self._row, sampling=False)
+            return True
+        return draft.rung is not None and self._ladder.step_down(draft.rung, refused)
 
     @abstractmethod
     def _body(self, request: Request, rung: Rung | None) -> dict[str, Any]:
@@ -85,20 +134,6 @@ class ServedModel(ABC):
 
     def _unusable(self, body: Mapping[str, Any], what: str) -> ScreentestError:
         return unusable(body, what, model=self._name, key=self._wire.key)
-
-    def _with_text(self, reply: Reply) -> Reply:
-        if reply.finish == "stop" and not reply.text.strip():
-            raise EmptyReply("the reply has no text", model=self._name, reply=replace(reply, text=""))
-        return reply
-
-    def _gives_in(self, body: Mapping[str, Any], rung: Rung | None, refused: Rejected) -> bool:
-        """Whether to try again with less: a temperature that only the request suggested, or a lower rung."""
-        if "temperature" in body and self._spec.temperature is None and _TEMPERATURE.search(str(refused)):
-            if self._row.sampling:
-                log.info("%s: takes no temperature, none is sent from now on", self._name)
-                self._row = replace(self._row, sampling=False)
-            return True
-        return rung is not None and self._ladder.step_down(rung, refused)
 
     def _warn_of_what_is_not_sent(self) -> None:
         spec, row = self._spec, self._row

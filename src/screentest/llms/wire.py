@@ -51,6 +51,10 @@ class Client(Protocol):
         """Send a body, return the response, raise the SDK's errors."""
         ...
 
+    async def get(self, path: str, *, cast_to: type[httpx2.Response], options: Any) -> httpx2.Response:
+        """Return the response, raise the SDK's errors."""
+        ...
+
     async def close(self) -> None:
         """Close the connections."""
         ...
@@ -96,20 +100,46 @@ class Wire:
             CallError: What became of the call instead. No message holds the key.
             FilteredReply: The provider's filter refused the prompt.
         """
+        response, elapsed = await self.send(
+            self._path, content=encoded(body, model), model=model, seconds=seconds, headers=headers
+        )
+        return json_object(response, model), elapsed
+
+    async def send(
+        self,
+        path: str,
+        *,
+        content: bytes | None = None,
+        model: str,
+        seconds: float,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[httpx2.Response, float]:
+        """Post ``content`` to a path below the base URL, or get what is there.
+
+        Args:
+            path: The path.
+            content: What to post, as it is.
+            model: As for :meth:`post`; so are ``seconds`` and ``headers``.
+            seconds: How long the whole call may take.
+            headers: Added to the client's own.
+
+        Returns:
+            The response, and the seconds it took.
+
+        Raises:
+            CallError: What became of the call instead. No message holds the key.
+            FilteredReply: The provider's filter refused the prompt.
+        """
         options = {"timeout": seconds, "headers": headers} if headers else {"timeout": seconds}
-        try:
-            content = orjson.dumps(body)
-        except orjson.JSONEncodeError:
-            raise Rejected("the prompt is not valid Unicode text (a lone surrogate?)", model=model) from None
         started = time.perf_counter()
         problem: ScreentestError
         try:
             async with asyncio.timeout(seconds):
-                response = await self._client.post(
-                    self._path, cast_to=httpx2.Response, content=content, options=options
-                )
-            elapsed = time.perf_counter() - started
-            return self._body(response, model), elapsed
+                if content is None:
+                    response = await self._client.get(path, cast_to=httpx2.Response, options=options)
+                else:
+                    response = await self._client.post(path, cast_to=httpx2.Response, content=content, options=options)
+            return response, time.perf_counter() - started
         except TimeoutError:
             problem = TimedOut(f"no answer within {seconds:g} s", model=model)
         except self._errors.status as error:
@@ -130,21 +160,39 @@ class Wire:
         """Close the connections."""
         await self._client.close()
 
-    def _body(self, response: httpx2.Response, model: str) -> dict[str, Any]:
-        try:
-            body = orjson.loads(response.content)
-        except orjson.JSONDecodeError:
-            body = None
-        if not isinstance(body, dict):
-            raise Unavailable("the response is not a JSON object", model=model, status=response.status_code)
-        return body
-
     def _refusal(self, response: httpx2.Response, model: str) -> ScreentestError:
         try:
             body = orjson.loads(response.content)
         except (orjson.JSONDecodeError, httpx2.HTTPError):
             body = None
         return refusal(response.status_code, body, response.headers, model=model, key=self.key)
+
+
+def encoded(body: Mapping[str, Any], model: str) -> bytes:
+    """A request's body as JSON.
+
+    Raises:
+        Rejected: It holds text that is no Unicode.
+    """
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:
+        raise Rejected("the prompt is not valid Unicode text (a lone surrogate?)", model=model) from None
+
+
+def json_object(response: httpx2.Response, model: str) -> dict[str, Any]:
+    """The JSON object in a response.
+
+    Raises:
+        Unavailable: There is none.
+    """
+    try:
+        body = orjson.loads(response.content)
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        raise Unavailable("the response is not a JSON object", model=model, status=response.status_code)
+    return body
 
 
 def refusal(

@@ -53,8 +53,11 @@ class Line(BaseModel):
         Returns:
             The line; its ``text`` may be empty if only a thought was written.
         """
-        thought = " ".join(filter(None, (_inside(m) for m in _THOUGHT.finditer(text))))
-        return cls(speaker=speaker, text=_THOUGHT.sub(" ", text), thought=thought)
+        thoughts: list[str] = []
+        while match := _THOUGHT.search(text):  # the innermost first, so that a thought within a thought stays one
+            thoughts.append(_inside(match))
+            text = f"{text[: match.start()]} {text[match.end() :]}"
+        return cls(speaker=speaker, text=text, thought=" ".join(filter(None, thoughts)))
 
     @property
     def action(self) -> str:

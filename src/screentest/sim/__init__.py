@@ -14,7 +14,7 @@ from screentest.sim.play import Players, Rules, play
 from screentest.sim.run import STORE, Run, Session, fork, locked, open_run
 from screentest.sim.scheduler import Gated, group, staggered, together
 from screentest.sim.state import State, view
-from screentest.sim.store import LedgerRow, Store, Tally
+from screentest.sim.store import LedgerRow, Store, Tally, standing
 from screentest.sim.trajectory import Trajectory, record
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "play",
     "record",
     "staggered",
+    "standing",
     "together",
     "view",
 ]

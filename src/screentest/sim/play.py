@@ -190,12 +190,18 @@ class _Conversation:
 
     def _eligible(self) -> tuple[str, ...]:
         """Who may speak next: nobody too often in a row, and the test character alone when it is overdue."""
-        names = [character.name for character in self.state.characters]
-        if self.state.silence_of(self.state.test.name) >= len(names) + 1:
-            return (self.state.test.name,)
+        names, test = [character.name for character in self.state.characters], self.state.test.name
         recent = [line.speaker for line in self.state.history[-self.rules.in_a_row :]]
         tired = recent[0] if len(recent) == self.rules.in_a_row and len(set(recent)) == 1 else None
+        if test != tired and (self.state.silence_of(test) >= len(names) + 1 or self._turns_run_out()):
+            return (test,)
         return tuple(name for name in names if name != tired)
+
+    def _turns_run_out(self) -> bool:
+        """Whether the test character needs all turns that are left, with breaks, to have its fewest lines."""
+        owed = self.rules.min_test_lines - self.state.test_lines
+        left = self.rules.turns - len(self.state.history)
+        return owed > 0 and left <= owed + owed // self.rules.in_a_row
 
     async def _audition(self, turn: int, emphasis: Dimension, place: Place) -> Auditioned:
         seen = view(self.state, self.state.test)

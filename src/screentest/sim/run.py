@@ -9,7 +9,7 @@ import socket
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -27,11 +27,11 @@ from screentest.llms import (
     open_models,
 )
 from screentest.sim.scheduler import Gated
-from screentest.sim.store import Store
+from screentest.sim.store import Store, Tally
 
 STORE = "run.db"
 _LOCK, _HOLDER = ".lock", ".lock.json"
-_GRACE = 30.0
+_GRACE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,14 @@ class Session:
         max_usd: The most that all sessions of the run may spend.
         replay: Make no call; answer from the store alone.
         environment: Where keys are read from; the process's own by default.
+        tally: Filled in, for whoever watches.
     """
 
     concurrency: int = 32
     max_usd: float | None = None
     replay: bool = False
     environment: Mapping[str, str] | None = None
+    tally: Tally = field(default_factory=Tally)
 
 
 @asynccontextmanager
@@ -72,7 +74,7 @@ async def open_run(
 ) -> AsyncIterator[Run]:
     """Open a run directory's store and its models.
 
-    However the body ends, calls under way are waited for (half a minute at most) and kept: they are being paid for.
+    However the body ends, calls under way are waited for (20 seconds at most) and kept: they are being paid for.
 
     Args:
         directory: The run's directory; it is to be locked already.
@@ -83,7 +85,7 @@ async def open_run(
     Raises:
         InputError: A key or a price is missing, or the store cannot be opened.
     """
-    store = Store(directory / STORE, replay=session.replay)
+    store = Store(directory / STORE, replay=session.replay, tally=session.tally)
     try:
         async with AsyncExitStack() as stack:
             if session.replay:
@@ -122,9 +124,8 @@ def locked(directory: Path) -> Iterator[None]:
     except Timeout:
         raise RunLocked(f"{directory}: {_who(holder)} is working on this run; wait for it, or stop it") from None
     except OSError as error:
-        raise InputError(
-            "cannot use the run directory", where=str(directory), why=error.strerror or str(error)
-        ) from None
+        why = error.strerror or str(error)
+        raise InputError("cannot use the run directory", where=str(directory), why=why) from None
     try:
         holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}), encoding="utf-8")
         yield

@@ -79,10 +79,18 @@ def view(state: State, viewer: Character | Onlooker) -> View:
 
     Returns:
         A value that holds nothing else.
+
+    Raises:
+        ValueError: The scene has no character of the viewer's name.
     """
-    me = viewer if isinstance(viewer, Character) else state.test if viewer == "judge" else None
+    if isinstance(viewer, Character):
+        me = next((character for character in state.characters if character.name == viewer.name), None)
+        if me is None:
+            raise ValueError(f"{viewer.name} is not in the scene")
+    else:
+        me = state.test if viewer == "judge" else None
     thinker = viewer.name if isinstance(viewer, Character) else None
-    knows_script = isinstance(viewer, Character) and viewer is not state.test
+    knows_script = thinker is not None and thinker != state.test.name
     return View(
         viewer="character" if isinstance(viewer, Character) else viewer,
         language=state.scene.language,

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Coroutine, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -45,20 +46,28 @@ _FIND = (
     "FROM calls WHERE digest = ?"
 )
 
+_STAGE = "CASE WHEN key LIKE 'eval/%' THEN 'eval' ELSE 'build' END"
+
+_STANDING = f"SELECT {_STAGE}, total(state = 'done'), total(state = 'begun') FROM calls GROUP BY 1"  # noqa: S608
+
 _Job = tuple[str, tuple[Any, ...], "asyncio.Future[None] | None"]
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a session did with the journal.
+    """What a session found in the store, and what it did.
 
     Attributes:
+        stored: Calls that had a reply when the session began.
+        interrupted: Calls that were in flight when an earlier session ended.
         reused: Calls answered from the store.
         repeated: Calls made again that were in flight when an earlier session ended.
         made: Calls made, the repeated ones included.
         failed: Calls that failed for good.
     """
 
+    stored: int = 0
+    interrupted: int = 0
     reused: int = 0
     repeated: int = 0
     made: int = 0
@@ -101,16 +110,19 @@ class Store:
     Args:
         path: The database file; made if need be.
         replay: Make no call: a failed call fails again the same way, and one that is not stored is an error.
+        tally: Filled in, for whoever watches.
 
     Raises:
         InputError: The file is not such a store, or of a newer version.
     """
 
-    def __init__(self, path: Path, *, replay: bool = False) -> None:
+    def __init__(self, path: Path, *, replay: bool = False, tally: Tally | None = None) -> None:
         self._replay = replay
-        self.tally = Tally()
+        self.tally = tally or Tally()
         self._reader = _connect(path)
         self._interrupted = {row[0] for row in self._reader.execute("SELECT digest FROM calls WHERE state = 'begun'")}
+        self.tally.interrupted = len(self._interrupted)
+        self.tally.stored = self._reader.execute("SELECT count(*) FROM calls WHERE state = 'done'").fetchone()[0]
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._running: set[asyncio.Task[Reply]] = set()
         self._broken: Exception | None = None
@@ -175,16 +187,6 @@ class Store:
         self._writer.join()
         self._reader.close()
 
-    @property
-    def finished(self) -> int:
-        """How many calls have a reply."""
-        return self._reader.execute("SELECT count(*) FROM calls WHERE state = 'done'").fetchone()[0]
-
-    @property
-    def interrupted(self) -> int:
-        """How many calls were in flight when an earlier session ended."""
-        return len(self._interrupted)
-
     def spent(self) -> float:
         """US dollars, as far as they are known, over all sessions."""
         return self._reader.execute("SELECT total(cost) FROM calls").fetchone()[0]
@@ -192,10 +194,11 @@ class Store:
     def ledger(self) -> Iterator[LedgerRow]:
         """What was used, by stage, model and purpose, over all sessions."""
         rows = self._reader.execute(
-            "SELECT model, purpose, CASE WHEN key LIKE 'eval/%' THEN 'eval' ELSE 'build' END AS stage, "
+            f"SELECT model, purpose, {_STAGE} AS stage, "  # noqa: S608
             "total(state = 'done'), total(state = 'failed'), total(input), total(output), total(cached), "
             "total(thought), total(state = 'done' AND input IS NULL), total(cost), "
-            "total(state = 'done' AND cost IS NULL) FROM calls GROUP BY stage, model, purpose ORDER BY stage, model, purpose"
+            "total(state = 'done' AND cost IS NULL) "
+            "FROM calls GROUP BY stage, model, purpose ORDER BY stage, model, purpose"
         )
         for model, purpose, stage, calls, failed, given, out, cached, thought, unmetered, cost, unpriced in rows:
             yield LedgerRow(
@@ -251,6 +254,15 @@ class Store:
             yield batch
             if last:
                 return
+
+
+def standing(path: Path) -> dict[str, Tally]:
+    """What a store holds, by stage, without opening it for work; empty if there is none."""
+    if not path.is_file():
+        return {}
+    with closing(_connect(path)) as connection:
+        rows = connection.execute(_STANDING)
+        return {stage: Tally(stored=int(done), interrupted=int(begun)) for stage, done, begun in rows}
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -66,7 +66,7 @@ async def record(
     Args:
         stream: The events of :func:`screentest.sim.play`.
         conversation: The conversation's key, for the log.
-        watch: Called with each event as it comes.
+        watch: Called with each event as it comes, but not with the end of a stream that broke.
 
     Returns:
         All events, the last one a :class:`SceneClosed`.
@@ -75,20 +75,17 @@ async def record(
         Stopped: The whole run must stop.
     """
     events: list[Event] = []
-
-    def take(event: Event) -> None:
-        events.append(event)
-        if watch is not None:
-            watch(event)
-
     try:
         async for event in stream:
-            take(event)
+            events.append(event)
+            if watch is not None:
+                watch(event)
     except Stopped:
         raise
     except Exception as error:
         logger.exception("%s: unexpected error", conversation)
+        events = [event for event in events if not isinstance(event, SceneClosed)]
         turns = sum(isinstance(event, Spoken) for event in events)
-        take(Fault(turn=turns + 1, kind="internal", detail=f"{type(error).__name__}: {error}"))
-        take(SceneClosed(reason="fault", turns=turns))
+        events.append(Fault(turn=turns + 1, kind="internal", detail=f"{type(error).__name__}: {error}"))
+        events.append(SceneClosed(reason="fault", turns=turns))
     return tuple(events)

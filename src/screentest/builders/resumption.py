@@ -1,0 +1,82 @@
+"""Going on with a run, or replaying it, from its directory alone."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from screentest.builders.benchmark import Benchmark
+from screentest.builders.config import Config, load_config
+from screentest.builders.files import replace_file
+from screentest.builders.identity import config_file, frozen, identity_file
+from screentest.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage that a run has begun.
+
+    Attributes:
+        name: ``build`` or ``eval``.
+        config: Its frozen configuration.
+        tested: For ``eval``: the tested models.
+        benchmark: For ``eval``: where its benchmark is.
+    """
+
+    name: str
+    config: Config
+    tested: tuple[str, ...] = ()
+    benchmark: Path | None = None
+
+    def open_benchmark(self) -> Benchmark:
+        """The benchmark of an ``eval`` stage.
+
+        Raises:
+            InputError: It is not where it was.
+        """
+        assert self.benchmark is not None, "only an evaluation has a benchmark"  # noqa: S101
+        return Benchmark.open(self.benchmark)
+
+
+def stages(run: Path) -> tuple[Stage, ...]:
+    """The stages that a run has begun, in the order they run.
+
+    Raises:
+        InputError: The directory is no run, or what it froze is damaged.
+    """
+    found: list[Stage] = []
+    if frozen(run, "build") is not None:
+        found.append(Stage("build", load_config(config_file(run, "build"))))
+    if (evaluation := frozen(run, "eval")) is not None:
+        benchmark = (run / evaluation["_benchmark"]).resolve()
+        config = load_config(config_file(run, "eval"))
+        found.append(Stage("eval", config, tuple(evaluation["tested"]), benchmark))
+    if not found:
+        hint = "give the --run directory of a build or an evaluation"
+        raise InputError("this is not a run", where=str(run), why="it froze no configuration", hint=hint)
+    return tuple(found)
+
+
+def copy_frozen(source: Path, target: Path) -> None:
+    """Copy what a run has frozen into another run directory."""
+    for stage in ("build", "eval"):
+        if frozen(source, stage) is None:
+            continue
+        for file in (identity_file(source, stage), config_file(source, stage)):
+            replace_file(target / file.name, file.read_bytes())
+
+
+def emitted(run: Path) -> dict[str, str]:
+    """The hash of every file that a run has emitted, by name."""
+    names = (
+        "trajectories.jsonl",
+        "review.jsonl",
+        "benchmark/data/test.jsonl",
+        "benchmark/README.md",
+        "benchmark/manifest.json",
+        "evaluations.jsonl",
+        "results.json",
+    )
+    files = {name: run / name for name in names}
+    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if file.is_file()}

@@ -1,0 +1,148 @@
+"""Commands about runs: go on, replay, verify, compare, account."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from screentest.builders.difference import diff
+from screentest.builders.resumption import Stage, copy_frozen, emitted, stages
+from screentest.builders.verification import verify
+from screentest.cli import tables
+from screentest.cli.console import clean, fail, out, run
+from screentest.cli.running import Runner
+from screentest.errors import InputError, ScreentestError
+from screentest.sim import STORE, Session, Store, fork
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
+
+
+def resume_command(
+    directory: Directory,
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="The most model calls in flight.")] = 32,
+    max_usd: Annotated[
+        float | None, typer.Option(min=0, metavar="USD", help="The most that all sessions of the run may spend.")
+    ] = None,
+    json_progress: Annotated[
+        bool, typer.Option("--json-progress", help="Progress as JSON lines on standard error.")
+    ] = False,
+) -> None:
+    """Go on with a run that was stopped, as its configuration was frozen: the same as repeating its commands.
+
+    \b
+    Example:
+      screentest resume run
+    """
+    _perform(directory, Session(concurrency=concurrency, max_usd=max_usd), json_progress)
+
+
+def replay_command(
+    directory: Directory,
+    output: Annotated[
+        Path | None, typer.Option("--out", metavar="NEW", help="Emit into a copy of the run instead.")
+    ] = None,
+) -> None:
+    """Emit a finished run's files again, byte for byte, from its stored calls: no key, no network, no cost.
+
+    \b
+    Examples:
+      screentest replay run
+      screentest replay run --out /tmp/again
+    """
+    try:
+        before = emitted(directory)
+        target = forked(directory, output)
+        if output:
+            copy_frozen(directory, target)
+    except ScreentestError as error:
+        raise fail(error) from None
+    _perform(target, Session(replay=True), as_json=False)
+    changed = False
+    for name, digest in emitted(target).items():
+        known = before.get(name)
+        changed = changed or known not in (None, digest)
+        out.print(f"{'new      ' if known is None else 'identical' if known == digest else 'CHANGED  '}  {name}")
+    if changed:
+        raise fail(InputError("the files were not those that the stored calls make", where=str(directory)))
+
+
+def verify_command(directory: Directory) -> None:
+    """Check a run: hashes, and that planned = done + each class of failure, everywhere. Changes nothing.
+
+    \b
+    Example:
+      screentest verify run
+    """
+    try:
+        checks = verify(directory)
+    except ScreentestError as error:
+        raise fail(error) from None
+    for check in checks:
+        mark, style = ("FAILED", "red") if check.problem else ("ok    ", "")
+        out.print(clean(f"{mark}  {check.what}{': ' if check.problem else ''}{check.problem}", style), soft_wrap=True)
+    if failed := sum(bool(check.problem) for check in checks):
+        raise fail(InputError(f"{failed} of {len(checks)} checks failed", where=str(directory)))
+
+
+def diff_command(
+    a: Annotated[Path, typer.Argument(metavar="A", help="A run or a benchmark directory.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
+) -> None:
+    """Compare two runs or benchmarks: settings, items, scores.
+
+    \b
+    Example:
+      screentest diff run-a run-b
+    """
+    try:
+        tables.difference(diff(a, b))
+    except ScreentestError as error:
+        raise fail(error) from None
+
+
+def ledger_command(directory: Directory) -> None:
+    """Show what a run used, over all its sessions: calls, tokens and dollars by stage, model and purpose.
+
+    \b
+    Example:
+      screentest ledger run
+    """
+    if not (directory / STORE).is_file():
+        raise fail(InputError("this is not a run", where=str(directory), why=f"it has no {STORE}"))
+    try:
+        with closing(Store(directory / STORE)) as store:
+            tables.ledger(list(store.ledger()))
+    except ScreentestError as error:
+        raise fail(error) from None
+
+
+def forked(directory: Path, target: Path | None) -> Path:
+    """The directory to work in: a copy of the run's calls in ``target``, if given.
+
+    Raises:
+        InputError: There is nothing to copy, or something in the way.
+    """
+    if target is None:
+        return directory
+    fork(directory, target)
+    return target
+
+
+def _perform(directory: Path, session: Session, as_json: bool) -> None:
+    try:
+        found = stages(directory)
+    except ScreentestError as error:
+        raise fail(error) from None
+    runner = Runner(directory, session, as_json)
+    for stage in found:
+        run(_stage(runner, stage))
+
+
+async def _stage(runner: Runner, stage: Stage) -> None:
+    if stage.name == "build":
+        await runner.build(stage.config)
+    else:
+        tables.leaderboard(await runner.evaluate(stage.open_benchmark(), stage.config, stage.tested))
