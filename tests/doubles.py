@@ -147,7 +147,9 @@ def stage(*names: str) -> Scene:
         situation=Situation(time="Noon", place="The mill", description="The wheel has stopped."),
         cast=tuple(character(name, secret=f"secret-of-{name}") for name in names),
         motivations={name: f"motive-of-{name}" for name in names},
-        script=tuple(Line(speaker=name, text=f"script-of-{name}", thought=f"script-thought-of-{name}") for name in names),
+        script=tuple(
+            Line(speaker=name, text=f"script-of-{name}", thought=f"script-thought-of-{name}") for name in names
+        ),
     )
 
 

@@ -5,7 +5,9 @@
     ├── TooManyFailures     a run finished, but with failures above the threshold
     ├── Stopped             a run must stop; nothing that was paid for is lost
     │   ├── BudgetExhausted     the next call could cost more than is left
-    │   └── StoreError          the run's store cannot be written, or lacks what a replay needs
+    │   ├── StoreError          the run's store cannot be written, or lacks what a replay needs
+    │   ├── NoBatchApi          the server takes no batches
+    │   └── BatchUnreachable    a batch is at the provider, and cannot be fetched for now
     ├── RunLocked           another process is working on the run directory
     ├── CallError           no reply came back
     │   ├── RateLimited         429; carries ``retry_after``
@@ -81,6 +83,20 @@ class StoreError(Stopped):
     """The run's store cannot be written, or lacks what a replay needs."""
 
     kind = "store"
+
+
+class NoBatchApi(Stopped):
+    """The server takes no batches."""
+
+    kind = "no_batch_api"
+    exit_code = 2
+
+
+class BatchUnreachable(Stopped):
+    """A batch is at the provider, and cannot be fetched for now."""
+
+    kind = "batch_unreachable"
+    exit_code = 75
 
 
 class RunLocked(ScreentestError):

@@ -16,7 +16,9 @@ from screentest.sim import State, view
 SPEAKERS = ("Ada", "Ben", "Vera")
 
 
-async def direct(*answers: str, may_end: bool = True, speakers: tuple[str, ...] = SPEAKERS) -> tuple[Direction, Improviser]:
+async def direct(
+    *answers: str, may_end: bool = True, speakers: tuple[str, ...] = SPEAKERS
+) -> tuple[Direction, Improviser]:
     """Ask a director who gives these answers in turn."""
     told = iter(answers)
     model = Improviser("director", {"direct": lambda _: next(told)})

@@ -13,7 +13,8 @@ from fakes.clock import run_virtually
 from fakes.models import Scripted, said
 from screentest.errors import RateLimited, Unavailable
 from screentest.llms import Limited, Limiter, Message, ModelSpec, Request, Sampling, Usage
-from screentest.llms.limits import Gate, RequestRate, TokenBucket, estimate
+from screentest.llms.gate import Gate
+from screentest.llms.limits import RequestRate, TokenBucket, estimate
 
 SPEC = ModelSpec(provider="openai", model="gpt-4.1")
 

@@ -26,7 +26,7 @@ from screentest.errors import (
     TruncatedReply,
     Unavailable,
 )
-from screentest.llms import Reply, Request
+from screentest.llms import Gate, Reply, Request
 from screentest.sim import Event, Fault, Gated, Players, Rules, SceneClosed, Spoken, group, play, record
 
 RULES = Rules(turns=8, orders="both")
@@ -149,7 +149,7 @@ async def test_what_must_stop_the_run_is_no_fault_of_a_conversation():
 
 async def test_one_failing_conversation_does_not_affect_the_others():
     alone = [await perform(troupe().players, key=f"talk/{k}") for k in range(8)]
-    gate = asyncio.Semaphore(4)
+    gate = Gate(4, opens_at=4)
     casts: list[Players] = []
     for k in range(8):
         before = failing_at(7, ZeroDivisionError() if k == 2 else Unavailable("down")) if k in (2, 5) else None

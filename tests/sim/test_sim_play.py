@@ -199,7 +199,9 @@ def test_the_sources_line_counts_unless_the_bases_is_better(score: int, winner: 
 def test_source_and_base_answer_the_same_prompt_and_only_the_winner_is_heard():
     cast = troupe(judge_pairwise=lambda _: rates(3))
     events = run(cast)
-    assert [request.messages for request in cast.source.requests] == [request.messages for request in cast.base.requests]
+    assert [request.messages for request in cast.source.requests] == [
+        request.messages for request in cast.base.requests
+    ]
     later = "\n".join(prompt(request) for request in (*cast.director.requests, *cast.scene.requests))
     for audition in of(events, Auditioned)[:-1]:
         assert audition.source.line.text in later

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from doubles import Improviser
 from fakes.clock import run_virtually
-from screentest.llms import Request
+from screentest.llms import Gate, Request
 from screentest.sim import Gated, group, staggered, together
 
 durations = st.lists(st.sampled_from((0.0, 0.0, 0.1, 1.0, 5.0, 60.0)), max_size=20)
@@ -139,7 +139,7 @@ def test_the_gate_bounds_the_calls_in_flight_of_all_models_together():
             return await super().reply(request)
 
     async def main() -> float:
-        gate = asyncio.Semaphore(3)
+        gate = Gate(3, opens_at=3)
         models = [Gated(Slow(name), gate) for name in ("one", "other")]
         assert [model.name for model in models] == ["one", "other"]
         request = Request(messages=(), purpose="play.scene", key="k")
@@ -156,9 +156,32 @@ def test_a_failed_call_gives_its_place_back():
             raise ValueError("down")
 
     async def main() -> None:
-        model = Gated(Failing(), asyncio.Semaphore(1))
+        model = Gated(Failing(), Gate(1))
         for _ in range(3):
             with pytest.raises(ValueError, match="down"):
                 await asyncio.wait_for(model.reply(Request(messages=(), purpose="filter", key="k")), 1)
+
+    run_virtually(main())
+
+
+def test_who_gives_up_waiting_takes_no_place_with_it():
+    async def main() -> None:
+        gate, ended = Gate(1), asyncio.Event()
+
+        class Slow(Improviser):
+            async def reply(self, request: Request) -> Any:
+                await ended.wait()
+                return await super().reply(request)
+
+        model = Gated(Slow(), gate)
+        request = Request(messages=(), purpose="play.scene", key="k")
+        calls = [asyncio.ensure_future(model.reply(request)) for _ in range(4)]
+        await asyncio.sleep(1)
+        calls[1].cancel()
+        await asyncio.sleep(1)
+        ended.set()
+        calls[2].cancel()
+        await asyncio.wait_for(asyncio.gather(calls[0], calls[3]), 1)
+        assert gate.in_flight == 0
 
     run_virtually(main())

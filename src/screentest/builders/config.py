@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import glob
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -230,7 +231,7 @@ def load_config(path: Path) -> Config:
     return config.model_copy(
         update={
             "pool": config.pool.model_copy(update={"path": config.pool.path and base / config.pool.path.expanduser()}),
-            "characters": tuple(str(base / pattern) for pattern in config.characters),
+            "characters": tuple(str(Path(glob.escape(str(base))) / pattern) for pattern in config.characters),
             "dimensions": config.dimensions and base / config.dimensions,
         }
     )

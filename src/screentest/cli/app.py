@@ -77,7 +77,7 @@ def demo(
         "demo"
     ),
 ) -> None:
-    """See the whole journey offline, in a minute: build a small benchmark, evaluate three understudies on it.
+    """See the whole journey offline, in a minute.
 
     Builds a bilingual benchmark from the starter pool, evaluates the three skills of the understudy on it, prints a
     leaderboard and says which files to open. No key, no network, no cost.
@@ -111,7 +111,9 @@ def demo(
 def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A directory that does not exist yet, or is empty.")],
 ) -> None:
-    """Make a project: a commented configuration, two test characters and a pool of three scenes.
+    """Make a project to start from.
+
+    Writes a commented configuration, two test characters and a pool of three scenes. It builds as it is, offline.
 
     \b
     Example:
@@ -139,7 +141,7 @@ def simulate(
     ] = None,
     config: Annotated[Path | None, typer.Option(metavar="CONFIG", help="Names the models.")] = None,
     source: Annotated[str | None, typer.Option(metavar="LABEL", help="The source model; the first by default.")] = None,
-    show: Annotated[Show | None, typer.Option(help="Show more: the judge's choices and reasons.")] = None,
+    show: Annotated[Show | None, typer.Option(help="Show more: the judge's reasons, the director's, or all.")] = None,
     turns: Annotated[int | None, typer.Option(min=2, max=200, metavar="N", help="The most lines.")] = None,
     seed: Seed = None,
 ) -> None:
@@ -161,7 +163,7 @@ def simulate(
 @app.command("build")
 def build_command(
     config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG]", help="A configuration file; the understudies if left out.")
+        Path | None, typer.Argument(metavar="CONFIG", help="A configuration file; the understudies if left out.")
     ] = None,
     directory: RunDir = Path("run"),
     concurrency: Concurrency = 32,
@@ -170,11 +172,12 @@ def build_command(
     fork_to: ForkTo = None,
     json_progress: JsonProgress = False,
 ) -> None:
-    """Build a benchmark: play scenes until every cell has its quota, and emit DIR/benchmark/.
+    """Build a benchmark: play scenes until the quota is met.
 
-    Emits DIR/benchmark/ (data/test.jsonl, README.md, manifest.json), DIR/trajectories.jsonl and DIR/review.jsonl
-    (lines with formatting faults, for a person to look at). The same configuration and seed emit the same bytes at
-    any concurrency, given the same replies.
+    Plays until every cell (test character × source model) has its quota of items in every dimension. Emits
+    DIR/benchmark/ (data/test.jsonl, README.md, manifest.json), DIR/trajectories.jsonl and DIR/review.jsonl (lines
+    with formatting faults, for a person to look at). The same configuration and seed emit the same bytes at any
+    concurrency, given the same replies.
 
     Every finished model call is kept in DIR/run.db. Repeating the command goes on where it stopped, with a larger
     quota or one more source model extends the benchmark, and otherwise makes no call.
@@ -214,11 +217,11 @@ def eval_command(
     ] = None,
     json_progress: JsonProgress = False,
 ) -> None:
-    """Evaluate models on a benchmark, judged against the base model in both orders.
+    """Evaluate models on a benchmark.
 
-    Emits DIR/results.json and DIR/evaluations.jsonl, and prints the leaderboard. What cannot be scored is counted and
-    shown, never guessed. Repeating the command with other models adds them to the leaderboard; whatever was called
-    before is reused.
+    Every reply is judged against the base model's, in both orders. Emits DIR/results.json and
+    DIR/evaluations.jsonl, and prints the leaderboard. What cannot be scored is counted and shown, never guessed.
+    Repeating the command with other models adds them to the leaderboard; whatever was called before is reused.
 
     \b
     Examples:

@@ -25,7 +25,7 @@ PoolPath = Annotated[Path | None, typer.Option("--pool", metavar="POOL", help="A
 
 @pool_app.command("import")
 def import_command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE …", help="Files of one of the formats.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of one of the formats.")],
     destination: Annotated[Path, typer.Option("--out", metavar="POOL", help="The pool directory to write.")],
     form: Annotated[
         str | None, typer.Option("--format", metavar="F", help="characterbox or coser; found out if left out.")
@@ -36,11 +36,12 @@ def import_command(
         str | None, typer.Option(metavar="NAME", help="The pool's name; its directory's by default.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a pool that is there already.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Leave out the list of warnings.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Leave out the summary of warnings.")] = False,
 ) -> None:
     """Import scenes from other people's files into a pool.
 
-    Every record is taken, taken with a warning, or refused with its file, index, field and reason.
+    Every record is taken, taken with a warning, or refused with its file, index, field and reason. Warnings are
+    summed up by kind; --report lists every one.
 
     \b
     Examples:
@@ -74,10 +75,10 @@ def import_command(
 
 @pool_app.command("show")
 def show_pool(
-    pool: Annotated[Path | None, typer.Argument(metavar="[POOL]", help="A pool directory; the starter pool.")] = None,
+    pool: Annotated[Path | None, typer.Argument(metavar="POOL", help="A pool directory; the starter pool.")] = None,
     scene: Annotated[str | None, typer.Option(metavar="ID", help="Show this scene in full.")] = None,
 ) -> None:
-    """List a pool's scenes and test characters, or show one scene in full.
+    """Show what a pool holds, or one scene in full.
 
     \b
     Examples:
@@ -99,7 +100,9 @@ def show_character(
     character: Annotated[str, typer.Argument(metavar="ID|FILE.yaml", help="A character of the pool, or a file.")],
     pool: PoolPath = None,
 ) -> None:
-    """Show a character's whole profile: test characters by id or name, scene characters by id.
+    """Show a character's whole profile.
+
+    Takes an id or a name, of a test character or of a scene character.
 
     \b
     Examples:

@@ -51,7 +51,7 @@ class Display(Protocol):
         ...
 
     def line(self) -> str:
-        """For anything else: one plain line."""
+        """For anything else: one plain line, empty while nothing has happened."""
         ...
 
     def record(self) -> dict[str, object]:
@@ -75,8 +75,8 @@ async def watched(display: Display, *, as_json: bool) -> AsyncIterator[None]:
     def tell() -> None:
         if as_json:
             print(orjson.dumps(display.record()).decode(), file=sys.stderr, flush=True)
-        else:
-            err.print(display.line(), soft_wrap=True)
+        elif line := display.line():
+            err.print(line, soft_wrap=True)
 
     async def keep_telling() -> None:
         while True:
@@ -104,6 +104,8 @@ class BuildDisplay:
         """One plain line."""
         done, wanted = self._items()
         progress = self.progress
+        if not (self.meter.started or progress.finished):
+            return ""
         return (
             f"build: {done}/{wanted} items of the quota, {progress.closed}/{len(progress.cells)} cells closed, "
             f"{progress.finished} conversations ({progress.failed} failed, {progress.playing} playing), "
@@ -177,6 +179,8 @@ class EvaluationDisplay:
         """One plain line."""
         progress = self.progress
         share = progress.done / progress.comparisons if progress.comparisons else 0.0
+        if not (self.meter.started or progress.done):
+            return ""
         return (
             f"eval: {progress.done}/{progress.comparisons} comparisons ({progress.failed} without a score), "
             f"{_calls(self.meter, self.tally, self.clock)}, ETA {self.clock.remaining(share)}"

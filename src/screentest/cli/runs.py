@@ -30,7 +30,9 @@ def resume_command(
         bool, typer.Option("--json-progress", help="Progress as JSON lines on standard error.")
     ] = False,
 ) -> None:
-    """Go on with a run that was stopped, as its configuration was frozen: the same as repeating its commands.
+    """Go on with a run that was stopped.
+
+    Does what its commands did, with the configuration as it was frozen; the same as repeating them.
 
     \b
     Example:
@@ -45,7 +47,9 @@ def replay_command(
         Path | None, typer.Option("--out", metavar="NEW", help="Emit into a copy of the run instead.")
     ] = None,
 ) -> None:
-    """Emit a finished run's files again, byte for byte, from its stored calls: no key, no network, no cost.
+    """Emit a finished run's files again, byte for byte.
+
+    Everything comes from the stored calls: no key, no network, no cost.
 
     \b
     Examples:
@@ -70,7 +74,9 @@ def replay_command(
 
 
 def verify_command(directory: Directory) -> None:
-    """Check a run: hashes, and that planned = done + each class of failure, everywhere. Changes nothing.
+    """Check a run's hashes and counts; changes nothing.
+
+    Planned must be done plus each class of failure, everywhere.
 
     \b
     Example:
@@ -104,7 +110,9 @@ def diff_command(
 
 
 def ledger_command(directory: Directory) -> None:
-    """Show what a run used, over all its sessions: calls, tokens and dollars by stage, model and purpose.
+    """Show what a run used: calls, tokens and dollars.
+
+    Sums up all its sessions, by stage, model and purpose.
 
     \b
     Example:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from screentest.llms import Usage
 from screentest.pools import Character, Line, Pool, Scene
 from screentest.pools.importers import ImportReport
 from screentest.sim import LedgerRow
+
+_INDEX = re.compile(r"\[\d+\]")
 
 
 def leaderboard(results: Results) -> None:
@@ -170,14 +173,15 @@ def import_report(report: ImportReport, *, notes: bool) -> None:
 
 def _import_warnings(report: ImportReport) -> None:
     """Warnings that differ only in where they occur are one line with their number and the first place."""
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str, str], list[str]] = {}
     for record in report.records:
         if record.outcome == "warned":
             for note in record.notes:
-                reason = note.reason.split(": ", 1)[0]
-                found.setdefault((Path(record.file).name, reason), []).append(f"{record.index}: {note.field}")
-    for (file, reason), places in found.items():
-        out.print(clean(f"warned {len(places):4} × {file}: {reason} (first at {places[0]})", "dim"), soft_wrap=True)
+                kind = (Path(record.file).name, _INDEX.sub("[]", note.field), note.reason.split(": ", 1)[0])
+                found.setdefault(kind, []).append(record.index)
+    for (file, field, reason), places in found.items():
+        first = f", first in {places[0]}" if len(places) > 1 else f", in {places[0]}"
+        out.print(clean(f"warned {len(places):4} × {file}: {field}: {reason}{first}", "dim"), soft_wrap=True)
 
 
 def pool(pool: Pool) -> None:

@@ -2,6 +2,7 @@
 
 from screentest.llms.budget import Budget, Budgeted
 from screentest.llms.connect import open_models
+from screentest.llms.gate import Gate
 from screentest.llms.journal import Call, Journal, Journaled
 from screentest.llms.limits import Limited, Limiter
 from screentest.llms.meter import Meter, Metered
@@ -15,6 +16,7 @@ __all__ = [
     "Budgeted",
     "Call",
     "Finish",
+    "Gate",
     "Journal",
     "Journaled",
     "Limited",

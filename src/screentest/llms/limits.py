@@ -3,7 +3,8 @@
 What is held back is calls, never conversations. A call passes, first come first served:
 
 1. the *gate*: so many calls in flight; it opens low, widens with every success and halves when the provider says 429;
-2. the *cool-down*: nobody calls before the time the provider asked for;
+2. the *cool-down*: nobody calls before the time the provider asked for; nor for a while when call after call fails
+   (5xx, cut connections), and then one at a time until a call succeeds;
 3. requests per minute and tokens per minute, if configured.
 """
 
@@ -11,21 +12,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from asyncio_throttle.throttler import Throttler
 
-from screentest.errors import BadReply, RateLimited
+from screentest.errors import BadReply, CallError, Disconnected, RateLimited, Unavailable
+from screentest.llms.gate import Gate
 from screentest.llms.model import Message, Model, Reply, Request, Usage
 from screentest.llms.spec import DEFAULT_CONCURRENCY, ModelSpec
 
 log = logging.getLogger(__name__)
 
-_OPENS_AT = 16
 _COOL_DOWN = 1.0
 _LONGEST_COOL_DOWN = 600.0
+_STORM = 8
+_LONGEST_BREAK = 60.0
 _BURST_SECONDS = 15.0
 _A_CRUMB = 0.001
 
@@ -46,16 +48,18 @@ class Limiter:
         self.requests = RequestRate(rpm) if rpm else None
         self.tokens = TokenBucket(tpm) if tpm else None
         self._not_before = 0.0
+        self._failures = self._breaks = 0
 
     @asynccontextmanager
-    async def slot(self, request: Request, max_output: int) -> AsyncIterator[Slot]:
+    async def slot(self, model: str, request: Request, max_output: int) -> AsyncIterator[Slot]:
         """Wait for a turn, and hold it for the length of one call.
 
         Args:
+            model: The label of the model that is called.
             request: What will be sent, to estimate its tokens.
             max_output: The longest reply it may bring, in tokens.
         """
-        await self.gate.acquire()
+        await self.gate.acquire(model)
         slot = Slot(began=asyncio.get_running_loop().time())
         try:
             await self._cooled_down()
@@ -67,14 +71,18 @@ class Limiter:
                 slot.holds_tokens = True
             slot.began = asyncio.get_running_loop().time()
             yield slot
+            self._failures = self._breaks = 0
             self.gate.widen()
         except RateLimited as limited:
             self._cool_down(limited, slot.began)
             raise
+        except (Unavailable, Disconnected) as failure:
+            self._break(failure, slot.began)
+            raise
         finally:
             if self.tokens and slot.holds_tokens:
                 self.tokens.settle(slot.reserved, slot.spent)
-            self.gate.release()
+            self.gate.release(model)
 
     def _cool_down(self, limited: RateLimited, began: float) -> None:
         now = asyncio.get_running_loop().time()
@@ -82,6 +90,18 @@ class Limiter:
         self._not_before = max(self._not_before, now + seconds)
         if self.gate.narrow(began, now):
             log.info("%s: rate limited, cooling down for %.1f s, %d at once", limited.model, seconds, self.gate.width)
+
+    def _break(self, failure: CallError, began: float) -> None:
+        """In a storm of failures let nobody call for a while, longer each time, and then one at a time."""
+        self._failures += 1
+        if self._failures < _STORM:
+            return
+        now = asyncio.get_running_loop().time()
+        if self.gate.narrow(began, now, to=0.0):
+            seconds = min(_LONGEST_BREAK, 2.0 ** (1 + self._breaks))
+            self._breaks += 1
+            self._not_before = max(self._not_before, now + seconds)
+            log.warning("%s: %d failures in a row, nobody calls for %.0f s", failure.model, self._failures, seconds)
 
     async def _cooled_down(self) -> None:
         now = asyncio.get_running_loop().time
@@ -100,63 +120,6 @@ class Slot:
     def used(self, usage: Usage | None) -> None:
         """Record what the call used; without it the whole reservation counts as spent."""
         self.spent = self.reserved if usage is None else usage.input + usage.output
-
-
-class Gate:
-    """A first-come-first-served semaphore whose width follows how the provider copes."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._width = most, float(min(most, _OPENS_AT))
-        self._in_flight, self._narrowed, self._steady = 0, float("-inf"), False
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    @property
-    def width(self) -> int:
-        """How many may be inside now."""
-        return int(self._width)
-
-    @property
-    def in_flight(self) -> int:
-        """How many are inside."""
-        return self._in_flight
-
-    async def acquire(self) -> None:
-        """Wait for a place."""
-        if not self._waiting and self._in_flight < self.width:
-            self._in_flight += 1
-            return
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self.release()
-            raise
-
-    def release(self) -> None:
-        """Give the place back."""
-        self._in_flight -= 1
-        self._admit()
-
-    def widen(self) -> None:
-        """A call succeeded: until the first 429 room for one more, from then on for one more a round."""
-        self._width = min(self._most, self._width + (1 / self._width if self._steady else 1))
-        self._admit()
-
-    def narrow(self, began: float, now: float) -> bool:
-        """A call that began at ``began`` was told 429: halve the width, once for all that were in flight together."""
-        if began < self._narrowed:
-            return False
-        self._width, self._narrowed, self._steady = max(1.0, self._width / 2), now, True
-        return True
-
-    def _admit(self) -> None:
-        while self._waiting and self._in_flight < self.width:
-            place = self._waiting.popleft()
-            if not place.done():
-                self._in_flight += 1
-                place.set_result(None)
 
 
 class RequestRate:
@@ -234,7 +197,7 @@ class Limited:
 
     async def reply(self, request: Request) -> Reply:
         """Answer ``request`` when its turn has come."""
-        async with self._limiter.slot(request, self._spec.longest_output(request.sampling)) as slot:
+        async with self._limiter.slot(self.name, request, self._spec.longest_output(request.sampling)) as slot:
             try:
                 reply = await self._model.reply(request)
             except BadReply as bad:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import socket
@@ -18,6 +17,7 @@ from screentest.errors import InputError, RunLocked, StoreError
 from screentest.llms import (
     Budget,
     Budgeted,
+    Gate,
     Journaled,
     Meter,
     Model,
@@ -93,7 +93,7 @@ async def open_run(
             else:
                 environment = os.environ if session.environment is None else session.environment
                 opened = await stack.enter_async_context(open_models(specs, environment=environment, meter=meter))
-            gate = asyncio.Semaphore(session.concurrency)
+            gate = Gate(session.concurrency, opens_at=session.concurrency)
             budget = None if session.max_usd is None else Budget(session.max_usd, store.spent())
             models: dict[str, Model] = {}
             for label, spec in specs.items():

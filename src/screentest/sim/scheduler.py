@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
-from screentest.llms import Model, Reply, Request
+from screentest.llms import Gate, Model, Reply, Request
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 class Gated:
     """A model that waits for a place among the calls in flight; all models of a run share one gate."""
 
-    def __init__(self, model: Model, gate: asyncio.Semaphore) -> None:
+    def __init__(self, model: Model, gate: Gate) -> None:
         self._model, self._gate = model, gate
 
     @property
@@ -25,8 +25,11 @@ class Gated:
 
     async def reply(self, request: Request) -> Reply:
         """Answer ``request`` once there is room."""
-        async with self._gate:
+        await self._gate.acquire(self.name)
+        try:
             return await self._model.reply(request)
+        finally:
+            self._gate.release(self.name)
 
 
 async def group(jobs: Iterable[Coroutine[Any, Any, T]]) -> tuple[T, ...]:

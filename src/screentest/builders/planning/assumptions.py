@@ -25,7 +25,7 @@ SCENARIOS: tuple[Scenario, ...] = ("low", "expected", "worst")
 
 
 class Assumptions(BaseModel):
-    """The defaults; ``planning.yaml`` says what each one means."""
+    """The defaults; ``defaults.yaml`` says what each one means."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,6 +51,10 @@ class Assumptions(BaseModel):
         """The share of test lines that become items."""
         return self.wins * self.graded_high * self.clean
 
+    def again(self, purpose: str, scenario: Scenario) -> float:
+        """Re-asks of a call; only replies that must fit a schema are asked for again."""
+        return 0.0 if purpose.startswith("play.") else self.reasks[scenario]
+
     def reply(self, spec: ModelSpec, purpose: str, scenario: Scenario) -> Usage:
         """The tokens of one reply, thinking included; ``input`` is 0."""
         longest = spec.longest_output(Sampling())
@@ -58,22 +62,26 @@ class Assumptions(BaseModel):
         text = round(self.output[purpose] * self.reply_length[scenario])
         return Usage(output=min(thought + text, longest), reasoning=thought)
 
+    @staticmethod
+    def thinks(spec: ModelSpec) -> bool:
+        """Whether a model is expected to think before it replies."""
+        if spec.provider == "understudy" or spec.effort == "none":
+            return False
+        reasons = spec.provider == "openai" and not capabilities("openai", spec.model).sampling
+        return spec.thinking is not None or spec.effort is not None or reasons
+
     def _thought(self, spec: ModelSpec, scenario: Scenario) -> int:
+        if not self.thinks(spec):
+            return 0
         if spec.thinking is not None:
             return spec.thinking if scenario == "worst" else spec.thinking // 2
-        if spec.provider == "understudy":
-            return 0
-        if spec.effort is not None:
-            return round(self.reasoning[spec.effort] * self.reply_length[scenario])
-        if spec.provider == "openai" and not capabilities("openai", spec.model).sampling:
-            return round(self.reasoning["unsaid"] * self.reply_length[scenario])
-        return 0
+        return round(self.reasoning[spec.effort or "unsaid"] * self.reply_length[scenario])
 
 
 @cache
 def default_assumptions() -> Assumptions:
     """What is assumed without a run to learn from."""
-    text = (resources.files("screentest.builders") / "planning.yaml").read_text(encoding="utf-8")
+    text = (resources.files("screentest.builders.planning") / "defaults.yaml").read_text(encoding="utf-8")
     return Assumptions.model_validate(yaml.safe_load(text))
 
 

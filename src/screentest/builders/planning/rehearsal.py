@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from screentest.agents import TestCharacter
-from screentest.builders.assumptions import Assumptions, Scenario
 from screentest.builders.item import Item
+from screentest.builders.planning.assumptions import Assumptions
 from screentest.judges import DialogueFilter, Dimension, Order, Pair, PairwiseJudge
 from screentest.llms import Reply, Request
 from screentest.llms.ladder import plain_schema
@@ -44,14 +44,12 @@ class Tape:
         calls: Calls per part.
         input: Prompt tokens per part, schemas included.
         longest: The longest prompt per part, in tokens.
-        structured: The parts whose replies must fit a schema.
         auditions: Test lines per conversation.
     """
 
     calls: Counter[Part] = field(default_factory=Counter[Part])
     input: Counter[Part] = field(default_factory=Counter[Part])
     longest: dict[Part, int] = field(default_factory=lambda: defaultdict[Part, int](int))
-    structured: set[Part] = field(default_factory=set[Part])
     auditions: list[int] = field(default_factory=list[int])
 
     def take(self, role: str, request: Request) -> None:
@@ -59,7 +57,6 @@ class Tape:
         part = Part(role, request.purpose)
         tokens = estimate(request.messages)
         if request.schema is not None:
-            self.structured.add(part)
             tokens += len(orjson.dumps(plain_schema(request.schema))) // 4
         self.calls[part] += 1
         self.input[part] += tokens
@@ -81,23 +78,23 @@ class Manner:
     output: Mapping[str, int]
 
     @classmethod
-    def of(
-        cls, assumed: Assumptions, rules: Rules, *, turns: float | None, test_share: float | None, scenario: Scenario
-    ) -> Manner:
-        """The manner of a scenario: as expected, or the worst, in which the test character speaks whenever it may.
+    def expected(cls, assumed: Assumptions, rules: Rules, *, turns: float | None, test_share: float) -> Manner:
+        """As scenes are expected to go.
 
         Args:
             assumed: The table of defaults.
             rules: How scenes are played.
             turns: Lines of a scene, if measured.
-            test_share: The test character's share, as measured or for the scene's cast.
-            scenario: Which scenario.
+            test_share: The test character's share of them.
         """
-        output = {name: round(size * assumed.reply_length[scenario]) for name, size in assumed.output.items()}
-        if scenario == "worst":
-            return cls(turns=rules.turns, test_share=1.0, output=output)
-        lines = round(turns if turns is not None else assumed.turns * rules.turns)
-        return cls(turns=max(1, min(lines, rules.turns)), test_share=test_share or 0.0, output=output)
+        lines = round(assumed.turns * rules.turns if turns is None else turns)
+        return cls(turns=max(1, min(lines, rules.turns)), test_share=test_share, output=assumed.output)
+
+    @classmethod
+    def worst(cls, assumed: Assumptions, rules: Rules) -> Manner:
+        """All turns, long replies, and the test character, whose lines take most calls, speaks whenever it may."""
+        output = {name: round(size * assumed.reply_length["worst"]) for name, size in assumed.output.items()}
+        return cls(turns=rules.turns, test_share=1.0, output=output)
 
 
 async def rehearse(
