@@ -86,10 +86,11 @@ def test_an_error_from_a_provider_is_shown_as_text(tmp_path: Path) -> None:
     assert built.exit_code == 4
 
 
-@pytest.mark.parametrize("name", ["[", "[/red]", "a[bold]b"])
-def test_a_directory_may_have_any_name(tmp_path: Path, name: str) -> None:
-    result = screentest("init", tmp_path / name)
+def test_a_directory_may_have_any_name(tmp_path: Path) -> None:
+    name = "[/red]/a[bold]b"
+    result = screentest("init", tmp_path / "[" / name)
     assert result.exit_code == 0, result.output
-    assert f"{name}/config.yaml" in result.output
-    built = screentest("build", tmp_path / name / "config.yaml", "--run", tmp_path / name / "run")
+    assert f"[/{name}/config.yaml" in result.output
+    config = project(tmp_path / name, scenes=("en-goat-court",), characters=(MIRIAM,))
+    built = screentest("build", config, "--run", tmp_path / name / "run")
     assert f"{name}/run/benchmark" in built.output

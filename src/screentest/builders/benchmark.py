@@ -6,53 +6,19 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from screentest.builders.card import card
 from screentest.builders.files import replace_file
 from screentest.builders.item import Item
-from screentest.builders.report import BuildReport
+from screentest.builders.manifest import SCHEMA_VERSION, Manifest
 from screentest.errors import InputError
 from screentest.judges import Dimension
 from screentest.pools import Language
 
-SCHEMA_VERSION = 1
 _DATA, _MANIFEST, _CARD = "data/test.jsonl", "manifest.json", "README.md"
-
-
-class Manifest(BaseModel):
-    """What a benchmark says about itself.
-
-    Attributes:
-        schema_version: The version of the item schema.
-        name: The benchmark's name.
-        content_hash: SHA-256 of ``data/test.jsonl``.
-        items: How many items it holds.
-        languages: The languages of its items.
-        understudy: Whether a stand-in model took part.
-        dimensions: What its items are judged on, per language.
-        config: The configuration it was built from, without run-time knobs and without secrets.
-        pool: Name and hash of the pool.
-        versions: The versions of what built it.
-        report: What the build came to.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    schema_version: int
-    name: str
-    content_hash: str
-    items: int
-    languages: tuple[Language, ...]
-    understudy: bool
-    dimensions: dict[Language, tuple[Dimension, ...]]
-    config: dict[str, Any]
-    pool: dict[str, str]
-    versions: dict[str, str]
-    report: BuildReport
 
 
 @dataclass(frozen=True, slots=True)

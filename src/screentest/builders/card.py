@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-if TYPE_CHECKING:
-    from screentest.builders.benchmark import Manifest
-    from screentest.builders.item import Item
+from screentest.builders.item import Item
+from screentest.builders.manifest import Manifest
 
 _KNOWN_LICENCES = {"cc0-1.0", "mit", "apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"}
 

@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from screentest import __version__
-from screentest.builders.benchmark import SCHEMA_VERSION, Benchmark, Manifest
+from screentest.builders.benchmark import Benchmark
 from screentest.builders.campaign import CellOutcome, enterable
 from screentest.builders.config import Config
 from screentest.builders.files import replace_file
 from screentest.builders.identity import published
 from screentest.builders.ingredients import Ingredients
+from screentest.builders.manifest import SCHEMA_VERSION, Manifest
 from screentest.builders.report import BuildReport
 
 

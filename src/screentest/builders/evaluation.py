@@ -133,7 +133,7 @@ def _trial(benchmark: Benchmark, config: Config, run: Run, session: Session, pro
         benchmark=benchmark,
         judge=PairwiseJudge(run.models[config.roles.judge]),
         seed=config.seed,
-        concurrency=session.concurrency,
+        concurrency=session.width,
         progress=progress,
     )
 

@@ -1,5 +1,7 @@
 """Talking to models."""
 
+from screentest.llms.batch import BatchLog, BatchProgress, BatchRecord, Pace, half_price
+from screentest.llms.batches import Batches
 from screentest.llms.budget import Budget, Budgeted
 from screentest.llms.connect import open_models
 from screentest.llms.gate import Gate
@@ -12,6 +14,10 @@ from screentest.llms.spec import ModelSpec, Price
 from screentest.llms.structured import ask
 
 __all__ = [
+    "BatchLog",
+    "BatchProgress",
+    "BatchRecord",
+    "Batches",
     "Budget",
     "Budgeted",
     "Call",
@@ -26,6 +32,7 @@ __all__ = [
     "Metered",
     "Model",
     "ModelSpec",
+    "Pace",
     "Price",
     "Reply",
     "Request",
@@ -33,5 +40,6 @@ __all__ = [
     "Sampling",
     "Usage",
     "ask",
+    "half_price",
     "open_models",
 ]

@@ -83,3 +83,9 @@ class Batched:
                 unpaid = getattr(error, "reply", None) is None
                 if not helped and not (earlier and unpaid):
                     raise
+
+    async def _outcome(self, custom_id: str, draft: Draft, api: BatchApi, *, earlier: bool) -> Outcome | None:
+        if earlier:
+            return await self._batches.recall(custom_id, api)
+        line = api.line(custom_id, encoded(draft.body, self.name))
+        return await self._batches.send(custom_id, line, draft.rung, api=api, model=str(draft.body["model"]))

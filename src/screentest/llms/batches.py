@@ -103,6 +103,8 @@ class Batches:
         try:
             return await self._outcome(batch, custom_id)
         except NeverCame:
+            if self._batches[custom_id] is batch:
+                del self._batches[custom_id]
             return None
 
     async def send(self, custom_id: str, line: bytes, rung: Rung | None, *, api: BatchApi, model: str) -> Outcome:

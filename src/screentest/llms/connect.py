@@ -9,6 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from screentest.errors import InputError
+from screentest.llms.batch import BatchApi, half_price
+from screentest.llms.batches import Batches
+from screentest.llms.journal import encoded_identity
 from screentest.llms.limits import Limited, Limiter
 from screentest.llms.meter import Meter, Metered
 from screentest.llms.model import Model
@@ -16,6 +19,7 @@ from screentest.llms.retries import Retrying
 from screentest.llms.spec import ModelSpec
 
 if TYPE_CHECKING:
+    from screentest.llms.served import ServedModel
     from screentest.llms.wire import Wire
 
 Account = tuple[str, str | None, str | None]
@@ -23,7 +27,11 @@ Account = tuple[str, str | None, str | None]
 
 @asynccontextmanager
 async def open_models(
-    specs: Mapping[str, ModelSpec], *, environment: Mapping[str, str] = os.environ, meter: Meter | None = None
+    specs: Mapping[str, ModelSpec],
+    *,
+    environment: Mapping[str, str] = os.environ,
+    meter: Meter | None = None,
+    batches: Batches | None = None,
 ) -> AsyncIterator[Mapping[str, Model]]:
     """Models ready to reply, one for each label; their connections are closed at the end.
 
@@ -34,6 +42,8 @@ async def open_models(
         specs: The models by label.
         environment: Where keys are read from.
         meter: Counts every call, if given.
+        batches: Takes every call, if given, at half the price. The understudies still answer at once, and so does a
+            local server that takes no batches.
 
     Raises:
         InputError: A key is missing.
@@ -56,7 +66,11 @@ async def open_models(
                     wires[account] = _wire(spec, keys[label], longest)
                     stack.push_async_callback(wires[account].close)
                 limited = Limited(_provider(label, spec, wires[account]), limiters[account], spec)
-                model = Retrying(limited, attempts=spec.retries)
+                if batches is None:
+                    model = Retrying(limited, attempts=spec.retries)
+                else:
+                    batched = _batched(label, spec, wires[account], batches, limited)
+                    model = Retrying(batched, attempts=spec.retries, sleep=_with_the_others)
             models[label] = Metered(model, meter) if meter else model
         yield models
 
@@ -102,7 +116,33 @@ def _wire(spec: ModelSpec, key: str | None, timeout: float) -> Wire:
     return wire(spec.base_url, key, timeout)
 
 
-def _provider(label: str, spec: ModelSpec, wire: Wire) -> Model:
+async def _with_the_others(seconds: float) -> None:
+    """Waits for nothing: requests that failed together go into the same next batch."""
+    del seconds
+
+
+def _batched(label: str, spec: ModelSpec, wire: Wire, batches: Batches, online: Model) -> Model:
+    from screentest.llms.batched import Batched
+
+    if spec.provider == "openai":
+        from screentest.llms.batch_openai import OpenAIBatches
+
+        def open_api(headers: Mapping[str, str]) -> BatchApi:
+            del headers
+            return OpenAIBatches(wire)
+
+    else:
+        from screentest.llms.batch_anthropic import AnthropicBatches
+
+        def open_api(headers: Mapping[str, str]) -> BatchApi:
+            return AnthropicBatches(wire, tuple(sorted(headers.items())))
+
+    model = _provider(label, half_price(spec), wire)
+    identity = encoded_identity({**spec.identity(), "base_url": spec.base_url})
+    return Batched(model, batches, open_api, identity, online if spec.local else None)
+
+
+def _provider(label: str, spec: ModelSpec, wire: Wire) -> ServedModel:
     if spec.provider == "openai":
         from screentest.llms.openai import OpenAIModel
 

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from screentest.errors import BadReply, CallError
+from screentest.llms.batch import BatchProgress
 from screentest.llms.model import Model, Reply, Request
 from screentest.llms.retries import Retrying
 
@@ -27,6 +28,7 @@ class Meter:
         unmetered: Replies whose usage is not known.
         cost: US dollars, where known.
         unpriced: Replies whose cost is not known.
+        batches: How the batches go, if there are any.
     """
 
     started: int = 0
@@ -40,6 +42,7 @@ class Meter:
     unmetered: int = 0
     cost: float = 0.0
     unpriced: int = 0
+    batches: BatchProgress = field(default_factory=BatchProgress)
     _retrying: list[Retrying] = field(default_factory=list, repr=False)
 
     @property

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import sqlite3
+import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from screentest.errors import InputError, RunLocked, StoreError
 from screentest.llms import (
+    Batches,
     Budget,
     Budgeted,
     Gate,
@@ -22,8 +24,10 @@ from screentest.llms import (
     Meter,
     Model,
     ModelSpec,
+    Pace,
     Reply,
     Request,
+    half_price,
     open_models,
 )
 from screentest.sim.scheduler import Gated
@@ -59,6 +63,8 @@ class Session:
         replay: Make no call; answer from the store alone.
         environment: Where keys are read from; the process's own by default.
         tally: Filled in, for whoever watches.
+        batch: Send calls in batches, at half the price, where the provider takes them. They come back within a day.
+        pace: How patient batches are.
     """
 
     concurrency: int = 32
@@ -66,6 +72,13 @@ class Session:
     replay: bool = False
     environment: Mapping[str, str] | None = None
     tally: Tally = field(default_factory=Tally)
+    batch: bool = False
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def width(self) -> int:
+        """The most model calls under way: all there are if they go in batches, for a batch is to be large."""
+        return sys.maxsize if self.batch else self.concurrency
 
 
 @asynccontextmanager
@@ -74,7 +87,8 @@ async def open_run(
 ) -> AsyncIterator[Run]:
     """Open a run directory's store and its models.
 
-    However the body ends, calls under way are waited for (20 seconds at most) and kept: they are being paid for.
+    However the body ends, calls under way are waited for (20 seconds at most) and kept: they are being paid for. Batches
+    are left at the provider, where the next session finds them.
 
     Args:
         directory: The run's directory; it is to be locked already.
@@ -86,24 +100,29 @@ async def open_run(
         InputError: A key or a price is missing, or the store cannot be opened.
     """
     store = Store(directory / STORE, replay=session.replay, tally=session.tally)
+    batches = Batches(store, session.pace, meter.batches) if session.batch else None
     try:
         async with AsyncExitStack() as stack:
             if session.replay:
                 opened: Mapping[str, Model] = {label: _Absent(label) for label in specs}
             else:
                 environment = os.environ if session.environment is None else session.environment
-                opened = await stack.enter_async_context(open_models(specs, environment=environment, meter=meter))
-            gate = Gate(session.concurrency, opens_at=session.concurrency)
+                opened = await stack.enter_async_context(
+                    open_models(specs, environment=environment, meter=meter, batches=batches)
+                )
+            gate = Gate(session.width, opens_at=session.width)
             budget = None if session.max_usd is None else Budget(session.max_usd, store.spent())
             models: dict[str, Model] = {}
             for label, spec in specs.items():
                 model: Model = Gated(opened[label], gate)
                 if budget is not None:
-                    model = Budgeted(model, budget, spec)
+                    model = Budgeted(model, budget, half_price(spec) if batches and not spec.local else spec)
                 models[label] = Journaled(model, store, {**spec.identity(), "base_url": spec.base_url})
             try:
                 yield Run(directory, store, models)
             finally:
+                if batches:
+                    await batches.retire()
                 await store.drain(_GRACE)
     finally:
         store.close()

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from screentest.errors import BadReply, CallError, InputError, ScreentestError, StoreError
-from screentest.llms import Call, Reply, Usage
+from screentest.llms import BatchRecord, Call, Reply, Usage
 
 SCHEMA_VERSION = 1
 
@@ -31,6 +31,14 @@ CREATE TABLE IF NOT EXISTS calls (
     latency REAL, cost REAL,
     error TEXT
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS batches (
+    id TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('submitting', 'submitted', 'ended', 'gone', 'void')),
+    noted REAL NOT NULL,
+    remote TEXT,
+    rungs TEXT NOT NULL
+);
 """
 _COLUMNS = (
     "digest, key, purpose, model, state, text, reasoning, finish, served, input, output, cached, thought, latency, "
@@ -41,6 +49,8 @@ _BEGIN = (
     "INSERT INTO calls (digest, key, purpose, model, state) VALUES (?, ?, ?, ?, 'begun') "
     "ON CONFLICT (digest) DO UPDATE SET state = 'begun', error = NULL"
 )
+_NOTE = "INSERT OR REPLACE INTO batches (id, model, state, noted, remote, rungs) VALUES (?, ?, ?, ?, ?, ?)"
+_BATCHES = "SELECT id, model, state, noted, remote, rungs FROM batches ORDER BY noted, id"
 _FIND = (
     "SELECT state, text, reasoning, finish, served, input, output, cached, thought, latency, cost, error "
     "FROM calls WHERE digest = ?"
@@ -157,13 +167,25 @@ class Store:
         usage = reply.usage
         tokens = (usage.input, usage.output, usage.cached, usage.reasoning) if usage else (None,) * 4
         said = (reply.text, reply.reasoning, reply.finish, reply.model)
-        await self._put((*_head(call, "done"), *said, *tokens, reply.latency, reply.cost, None))
+        await self._put(_PUT, (*_head(call, "done"), *said, *tokens, reply.latency, reply.cost, None))
 
     async def fail(self, call: Call, error: ScreentestError) -> None:
         """Keep an error, so that a replay fails the same way; returns once it is on disk."""
         self.tally.failed += 1
         told = {"kind": error.kind, "detail": str(error), "status": getattr(error, "status", None)}
-        await self._put((*_head(call, "failed"), *(None,) * 10, orjson.dumps(told).decode()))
+        await self._put(_PUT, (*_head(call, "failed"), *(None,) * 10, orjson.dumps(told).decode()))
+
+    def batches(self) -> list[BatchRecord]:
+        """All batches of all sessions, for :class:`screentest.llms.Batches`."""
+        return [
+            BatchRecord(id=name, model=model, state=state, noted=noted, remote=remote, rungs=orjson.loads(rungs))
+            for name, model, state, noted, remote, rungs in self._reader.execute(_BATCHES)
+        ]
+
+    async def note(self, batch: BatchRecord) -> None:
+        """Keep a batch as it is now; returns once it is on disk."""
+        rungs = orjson.dumps(batch.rungs).decode()
+        await self._put(_NOTE, (batch.id, batch.model, batch.state, batch.noted, batch.remote, rungs))
 
     def guard(self, work: Coroutine[Any, Any, Reply]) -> asyncio.Task[Reply]:
         """Run a call as a task of the store's own, which :meth:`drain` waits for."""
@@ -218,11 +240,11 @@ class Store:
         if not task.cancelled():
             task.exception()
 
-    async def _put(self, row: tuple[Any, ...]) -> None:
+    async def _put(self, statement: str, row: tuple[Any, ...]) -> None:
         if self._broken:
             raise StoreError(f"the store cannot be written: {self._broken}") from self._broken
         written = asyncio.get_running_loop().create_future()
-        self._jobs.put((_PUT, row, written))
+        self._jobs.put((statement, row, written))
         await written
 
     def _write(self, path: Path) -> None:
@@ -274,7 +296,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         if version > SCHEMA_VERSION:
             why = f"its version is {version}, this version of screentest reads up to {SCHEMA_VERSION}"
             raise InputError("the store is too new", where=str(path), why=why, hint="upgrade screentest")
-        connection.execute(_SCHEMA)
+        connection.executescript(_SCHEMA)
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except sqlite3.Error as error:
         raise InputError("the run's store cannot be opened", where=str(path), why=str(error)) from error

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from screentest.builders.config import Roles
 from screentest.builders.planning.assumptions import SCENARIOS, Assumptions, Measured, Scenario, Stage
 from screentest.builders.planning.plan import Range, Row
 from screentest.llms import ModelSpec, Usage
@@ -83,7 +84,7 @@ class Sheet:
             for entry, need in self.needs(scenario):
                 found = sums.setdefault((entry.stage, entry.role, entry.model), dict.fromkeys(SCENARIOS, Need()))
                 found[scenario] = found[scenario].plus(need)
-        return tuple(self._row(*place, needs) for place, needs in sums.items())
+        return tuple(self._row(*place, _ordered(needs)) for place, needs in sorted(sums.items(), key=_place))
 
     def _need(self, entry: Entry, asked: Need, scenario: Scenario) -> Need:
         prompts = asked.input * self._calibration(entry)
@@ -101,8 +102,7 @@ class Sheet:
             return 1.0
         return usage[0] / (expected.input / expected.calls)
 
-    def _row(self, stage: Stage, role: str, model: str, needs: Mapping[Scenario, Need]) -> Row:
-        whole = {name: Need(*map(round, need)) for name, need in needs.items()}
+    def _row(self, stage: Stage, role: str, model: str, whole: Mapping[Scenario, Need]) -> Row:
         spec = self.models[model]
         cost = {name: _cost(spec, need) for name, need in whole.items()}
         known = {name: amount for name, amount in cost.items() if amount is not None}
@@ -115,6 +115,22 @@ class Sheet:
             output=Range[int](**{name: int(need.output) for name, need in whole.items()}),
             cost=Range[float](**known) if len(known) == len(cost) else None,
         )
+
+
+def _ordered(needs: Mapping[Scenario, Need]) -> dict[Scenario, Need]:
+    """Whole numbers, none of them less in a worse scenario: where the test character speaks most, others speak less."""
+    low, expected, worst = (Need(*map(round, needs[name])) for name in SCENARIOS)
+    return {
+        "low": Need(*map(min, low, expected)),
+        "expected": expected,
+        "worst": Need(*map(max, worst, expected)),
+    }
+
+
+def _place(row: tuple[tuple[Stage, str, str], object]) -> tuple[Stage, int]:
+    """Rows in the order of the configuration's roles; models in the order they were asked for."""
+    (stage, role, _), _ = row
+    return stage, list(Roles.model_fields).index(role)
 
 
 def _cost(spec: ModelSpec, need: Need) -> float | None:
