@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from terminal import screentest
+from terminal import finished, screentest
 
 from builders.projects import MIRIAM, project
 from screentest.builders import Benchmark, load_config
@@ -37,8 +37,9 @@ def test_init_build_eval(tmp_path: Path) -> None:
     assert f"{report.conversations} conversations: {report.kept} kept" in built.stdout
     assert f"{report.auditions} auditions: {report.items} items" in built.stdout
 
-    scored = screentest("eval", run / "benchmark", "--config", mine / "config.yaml", "--run", scores, COLUMNS="80")
-    assert scored.exit_code == 0, scored.output
+    command = ("eval", run / "benchmark", "--config", mine / "config.yaml", "--run", scores)
+    scored = finished(*command, COLUMNS="80")
+    assert scored.returncode == 0, scored.stderr
     results = json.loads((scores / "results.json").read_bytes())
     assert set(results["models"]) == {"novice", "adept", "expert"}
     for label, result in results["models"].items():
@@ -49,7 +50,7 @@ def test_init_build_eval(tmp_path: Path) -> None:
     titled = ("mine: performance", "my-benchmark: performance", "Results: ")
     assert [line for line in scored.stdout.splitlines() if len(line) > 80 and not line.startswith(titled)] == []
 
-    narrow = screentest("eval", run, "--config", mine / "config.yaml", "--run", scores, COLUMNS="30")
+    narrow = finished(*command, COLUMNS="30")
     assert re.findall(r"\d+\.\d", narrow.stdout) == re.findall(r"\d+\.\d", scored.stdout), "a number was cut short"
 
 
