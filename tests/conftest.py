@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -28,6 +29,17 @@ def _connect_to_loopback(sock: socket.socket, address: Any) -> None:
     if sock.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(address[0]):
         raise AssertionError(f"a test tried to reach {address[0]}: the suite is offline")
     _connect(sock, address)
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """The command line sets up logging for its process; here that must not outlive a test or a fixture."""
+    root, ours = logging.getLogger(), logging.getLogger("screentest")
+    root.handlers[:] = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
+    level = root.level
+    ours.setLevel(logging.NOTSET)
+    yield
+    root.setLevel(level)
 
 
 @pytest.fixture(autouse=True, scope="session")

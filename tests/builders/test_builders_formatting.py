@@ -66,7 +66,7 @@ def test_a_clean_chinese_line_is_left_alone(text: str) -> None:
         ("（点头)坐吧。", "zh"),
         ("“走吧。", "zh"),
         ("『走吧。", "zh"),
-        ("【坐吧。", "zh"),
+        ("坐吧】。", "zh"),
     ],
 )
 def test_unbalanced_brackets_are_flagged(text: str, language: Language) -> None:

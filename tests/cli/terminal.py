@@ -8,8 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from screentest.cli.app import app
 

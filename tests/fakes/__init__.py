@@ -1,5 +1,6 @@
 """Stand-ins for what lives outside: so far, a provider's server."""
 
+from fakes.batches import Cancels, Expires, FakeBatches
 from fakes.behaviours import (
     Behaviour,
     Cuts,
@@ -18,8 +19,11 @@ from fakes.provider import FakeProvider, talking
 
 __all__ = [
     "Behaviour",
+    "Cancels",
     "Cuts",
+    "Expires",
     "Fails",
+    "FakeBatches",
     "FakeProvider",
     "Hangs",
     "Raw",

@@ -1,4 +1,4 @@
-"""A provider on loopback that speaks OpenAI's chat completions and Anthropic's messages.
+"""A provider on loopback that speaks OpenAI's chat completions and Anthropic's messages, online and in batches.
 
 async with FakeProvider(says("Hello.")) as server:
     ...  # call server.openai_url or server.anthropic_url
@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager, contextmanager
 from itertools import pairwise
 from typing import Any, Literal, Self
 
+from fakes.batches import FakeBatches
 from fakes.behaviours import Answer, Behaviour, Cuts, Fails, Hangs, Raw, Says, Seen, improvise
 from screentest.llms import Model, ModelSpec, open_models
 
@@ -39,12 +40,14 @@ class FakeProvider:
         requests: Every request seen, in order of arrival.
         connections: How many connections were opened.
         peak: The most requests under way at once.
+        batches: The batch endpoints.
     """
 
     def __init__(self, behaviour: Behaviour = improvise, *, latency: float = 0.0) -> None:
         self.behaviour, self.latency = behaviour, latency
         self.requests: list[Seen] = []
         self.connections = self.peak = self._under_way = self._port = 0
+        self.batches = FakeBatches(self._said, _body)
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -121,25 +124,30 @@ class FakeProvider:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        path = head[0].split(" ")[1]
+        method, path, _ = head[0].split(" ")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
         content = await reader.readexactly(int(headers.get("content-length", 0)))
         self._under_way += 1
         self.peak = max(self.peak, self._under_way)
         try:
-            answer = self._answer(path, headers, content)
+            answer = self._answer(method, path, headers, content)
             if self.latency:
                 await asyncio.sleep(self.latency)
             return await self._write(writer, path, answer)
         finally:
             self._under_way -= 1
 
-    def _answer(self, path: str, headers: dict[str, str], content: bytes) -> tuple[Seen | None, Answer]:
+    def _answer(self, method: str, path: str, headers: dict[str, str], content: bytes) -> tuple[Seen | None, Answer]:
+        if answer := self.batches.answer(method, path, headers, content):
+            return None, answer
         if path not in _PROTOCOLS:
             return None, Fails(404, f"no such path: {path}")
         seen = Seen(_PROTOCOLS[path], headers, json.loads(content))
         self.requests.append(seen)
-        return seen, _refused(seen) or self.behaviour(seen)
+        return seen, self._said(seen)
+
+    def _said(self, seen: Seen) -> Answer:
+        return _refused(seen) or self.behaviour(seen)
 
     async def _write(self, writer: asyncio.StreamWriter, path: str, answered: tuple[Seen | None, Answer]) -> bool:
         seen, answer = answered
@@ -170,7 +178,11 @@ def _encoded(path: str, seen: Seen | None, answer: Answer) -> bytes:
         return _error(path, answer)
     assert seen is not None
     said = answer if isinstance(answer, Says) else improvise(seen)
-    return json.dumps(_completion(seen, said) if seen.protocol == "openai" else _message(seen, said)).encode()
+    return json.dumps(_body(seen, said)).encode()
+
+
+def _body(seen: Seen, said: Says) -> dict[str, Any]:
+    return _completion(seen, said) if seen.protocol == "openai" else _message(seen, said)
 
 
 def _refused(seen: Seen) -> Fails | None:
@@ -254,7 +266,7 @@ def _message(seen: Seen, said: Says) -> dict[str, Any]:
 
 
 def _error(path: str, failure: Fails) -> bytes:
-    if _PROTOCOLS.get(path) == "anthropic":
+    if path.startswith("/v1/messages"):
         error = {"type": failure.code or "api_error", "message": failure.message}
         return json.dumps({"type": "error", "error": error, "request_id": "req_1"}).encode()
     error = {"message": failure.message, "type": "error", "param": None, "code": failure.code or None}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from screentest.judges import Scored, estimate, item_score
+from screentest.judges import Interval, Scored, estimate, item_score
 
 DIMENSIONS = ("CR", "FR", "RR", "CA", "PA")
 POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 1.75, 2.0, 3.0)
@@ -85,13 +85,15 @@ def test_one_item_has_no_spread_to_show():
     found = estimate(scored(1.0), seed=0)
     assert found
     assert (found.items, found.clusters) == (1, 1)
-    assert found.clustered == pytest.approx((100 / 3, 100 / 3))
+    assert found.headline == pytest.approx(100 / 3)
+    assert (found.clustered, found.plain) == (None, None), "no spread is known, which is not a spread of nothing"
 
 
 def test_one_conversation_has_no_spread_between_conversations():
     found = estimate(scored(0.0, 1.0, 3.0), seed=0)
     assert found
-    assert found.clustered == pytest.approx((found.headline, found.headline))
+    assert found.clustered is None
+    assert found.plain
     assert found.plain.low < found.headline < found.plain.high
 
 
@@ -115,8 +117,9 @@ def conversations(seed: int, *, alike: bool) -> list[Scored]:
     return items
 
 
-def width(interval: tuple[float, float]) -> float:
-    return interval[1] - interval[0]
+def width(interval: Interval | None) -> float:
+    assert interval
+    return interval.high - interval.low
 
 
 def test_the_clustered_interval_is_wider_when_a_conversations_items_are_alike():
@@ -167,15 +170,16 @@ def test_the_order_of_the_items_of_a_conversation_does_not_matter():
 def test_estimates_and_intervals_stay_within_the_scale(items: list[Scored]):
     found = estimate(items, seed=3, resamples=100)
     assert found
-    for value in (found.headline, found.item_mean, *found.clustered, *found.plain):
+    for value in (found.headline, found.item_mean, *(found.clustered or ()), *(found.plain or ())):
         assert 0 <= value <= 100 + 1e-9
-    assert found.clustered.low <= found.clustered.high
+    assert (found.clustered is None) == (found.clusters < 2)
+    assert found.clustered is None or found.clustered.low <= found.clustered.high
 
 
 def test_the_intervals_contain_the_estimate_in_ordinary_cases():
     for seed in range(10):
         found = estimate(conversations(seed, alike=False), seed=seed)
-        assert found
+        assert found and found.clustered and found.plain
         assert found.clustered.low < found.headline < found.clustered.high
         assert found.plain.low < found.headline < found.plain.high
 
@@ -188,6 +192,6 @@ def test_the_clustered_interval_covers_the_truth_about_as_often_as_it_says():
         draw = random.Random(seed)
         items = [item for c in range(40) for item in scored(*[draw.choice(points)] * 3, cluster=str(c))]
         found = estimate(items, seed=seed, resamples=300)
-        assert found
+        assert found and found.clustered
         hits += found.clustered.low <= truth <= found.clustered.high
     assert 0.89 <= hits / trials <= 0.99

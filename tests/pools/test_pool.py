@@ -37,16 +37,17 @@ def scenes(draw: st.DrawFn) -> list[Scene]:
     found: list[Scene] = []
     for number in range(draw(st.integers(0, 5))):
         names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+        profiles = [(draw(PAIRS), draw(PAIRS)) for _ in names]
         cast = tuple(
             Character(
                 id=f"member-{place}",
                 name=name,
                 language=draw(LANGUAGES),
                 kind="established",
-                public=draw(PAIRS),
-                private=draw(PAIRS),
+                public=public,
+                private={key: value for key, value in private.items() if key not in public},
             )
-            for place, name in enumerate(names)
+            for place, (name, (public, private)) in enumerate(zip(names, profiles, strict=True))
         )
         found.append(
             Scene(

@@ -251,10 +251,9 @@ def test_everybody_is_told_what_is_emphasised():
 
 def test_the_emphasis_follows_what_the_judge_assigned_not_what_was_emphasised():
     """A judge that assigns CR every time leaves CR as the one dimension never emphasised again."""
-    events = run(troupe(judge_dimension=lambda _: chooses("CR")))
-    after = [event.emphasis for event in of(events, Auditioned)][1:]
-    assert after
-    assert "CR" not in after
+    cast = troupe(judge_dimension=lambda _: chooses("CR"))
+    after = [event.emphasis for seed in range(10) for event in of(run(cast, seed=seed), Auditioned)[1:]]
+    assert set(after) == set(IDS) - {"CR"}
 
 
 def test_the_emphasis_starts_from_what_the_cell_has_assigned_so_far():

@@ -93,8 +93,8 @@ class BuildSettings(_Section):
         max_failures: The share of conversations that may fail before the build ends with exit code 4.
     """
 
-    quota: Annotated[int, Field(ge=1), Knob.GROWING] = 10
-    scenes: Annotated[int, Field(ge=1), Knob.GROWING] = 50
+    quota: Annotated[int, Field(ge=1, strict=True), Knob.GROWING] = 10
+    scenes: Annotated[int, Field(ge=1, strict=True), Knob.GROWING] = 50
     turns: int = Field(default=20, ge=2, le=200)
     min_turns: int = Field(default=6, ge=1)
     emphasis: SelectionMode = "argmax"

@@ -28,8 +28,8 @@ class Score(_Record):
         conversations: How many conversations the scored items come from.
         headline: Unweighted mean over dimensions; ``None`` if nothing was scored.
         item_mean: Mean over items.
-        clustered: Interval of the headline, resampling conversations.
-        plain: Interval of the headline, resampling items.
+        clustered: Interval of the headline, resampling conversations; ``None`` with fewer than two.
+        plain: Interval of the headline, resampling items; ``None`` with fewer than two.
     """
 
     items: int

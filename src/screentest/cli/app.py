@@ -17,6 +17,7 @@ from screentest.cli.running import Runner
 from screentest.cli.runs import (
     diff_command,
     forked,
+    frozen_config,
     ledger_command,
     replay_command,
     resume_command,
@@ -87,7 +88,7 @@ def demo(
       screentest demo
       screentest demo --run /tmp/first-look
     """
-    config = understudies(name="screentest-demo", seed=7, build={"quota": 3, "turns": 16})
+    config = understudies(name="screentest-demo", seed=7, build={"quota": 2, "turns": 16})
     note("The demo runs offline and costs nothing.")
     runner = Runner(directory, Session())
     benchmark = run(runner.build(config))
@@ -157,7 +158,10 @@ def simulate(
         settings = configuration(config, seed, os.environ)
     except ScreentestError as error:
         raise fail(error) from None
-    run(perform(settings, pool=pool, scene_id=scene, character_id=character, source=source, show=show, turns=turns))
+    run(
+        perform(settings, pool=pool, scene_id=scene, character_id=character, source=source, show=show, turns=turns),
+        interrupted="interrupted; a simulation keeps nothing.",
+    )
 
 
 @app.command("build")
@@ -201,7 +205,8 @@ def build_command(
 def eval_command(
     benchmark: Annotated[Path, typer.Argument(metavar="BENCHMARK", help="A benchmark directory that build emitted.")],
     config: Annotated[
-        Path | None, typer.Option(metavar="CONFIG", help="Names the models, the base and the judge.")
+        Path | None,
+        typer.Option(metavar="CONFIG", help="Names the models, the base and the judge; the run's own if left out."),
     ] = None,
     model: Annotated[
         list[str] | None, typer.Option(metavar="LABEL", help="A model to test; may be repeated. All tested by default.")
@@ -230,7 +235,7 @@ def eval_command(
       screentest eval run/benchmark --config my/config.yaml --run eval --rejudge sonnet
     """
     try:
-        settings = configuration(config, seed, os.environ)
+        settings = configuration(config or frozen_config(directory, benchmark), seed, os.environ)
         opened = Benchmark.open(benchmark)
         directory = forked(directory, fork_to)
     except ScreentestError as error:

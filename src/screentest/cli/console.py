@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 from collections.abc import Coroutine, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
@@ -29,6 +30,7 @@ for _console in (out, err):
         _console.width = _PLAIN_WIDTH
 
 INTERRUPTED = 75
+KEPT = "interrupted; every finished call is kept. Run the same command again to go on."
 UNDERSTUDY = (
     "Understudy: offline stand-in models take part. Good for trying things out; says nothing about real models."
 )
@@ -59,8 +61,6 @@ def configuration(path: os.PathLike[str] | None, seed: int | None, environment: 
     Raises:
         InputError: There is a key but no file, so that it would be guesswork what to pay for.
     """
-    from pathlib import Path
-
     if path is not None:
         config = load_config(Path(path))
     elif present := [key for key in _KEYS if environment.get(key)]:
@@ -75,10 +75,14 @@ def configuration(path: os.PathLike[str] | None, seed: int | None, environment: 
     return config if seed is None else config.model_copy(update={"seed": seed})
 
 
-def run(job: Coroutine[Any, Any, T]) -> T:
+def run(job: Coroutine[Any, Any, T], interrupted: str = KEPT) -> T:
     """Run a job to its end, turning errors and interruptions into one line and an exit code.
 
     Ctrl-C and SIGTERM cancel the job, which closes its connections; the exit code is then 75.
+
+    Args:
+        job: The job.
+        interrupted: What to say of an interruption.
     """
 
     async def interruptible() -> T:
@@ -92,15 +96,34 @@ def run(job: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(interruptible())
     except (KeyboardInterrupt, asyncio.CancelledError):
-        note("screentest: interrupted; every finished call is kept. Run the same command again to go on.", "yellow")
+        note(f"screentest: {interrupted}", "yellow")
         raise typer.Exit(INTERRUPTED) from None
     except ScreentestError as error:
         raise fail(error) from None
 
 
+class _RunName(logging.Filter):
+    """Tells every log record which run it belongs to."""
+
+    run = "-"
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.run = self.run
+        return True
+
+
+_run_name = _RunName()
+
+
+def log_run(directory: Path) -> None:
+    """Name the run in every log record from now on."""
+    _run_name.run = directory.name
+
+
 def set_up_logging(verbose: bool) -> None:
     """Log to standard error: warnings only, or everything of ours with ``--verbose``."""
-    logging.basicConfig(
-        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname)s run=%(run)s %(name)s: %(message)s"))
+    handler.addFilter(_run_name)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("screentest").setLevel(logging.INFO if verbose else logging.ERROR)

@@ -10,7 +10,7 @@ import orjson
 
 from screentest.builders import Benchmark, Config, EvaluationProgress, Progress, Results, build, evaluate, rejudge
 from screentest.cli import tables
-from screentest.cli.console import UNDERSTUDY, note
+from screentest.cli.console import UNDERSTUDY, log_run, note
 from screentest.cli.progress import BuildDisplay, EvaluationDisplay, watched
 from screentest.llms import Meter
 from screentest.sim import STORE, Session, standing
@@ -69,6 +69,7 @@ class Runner:
         return results
 
     def _begin(self, stage: str, config: Config) -> None:
+        log_run(self.directory)
         before = standing(self.directory / STORE).get("build" if stage == "build" else "eval")
         stored, interrupted = (before.stored, before.interrupted) if before else (0, 0)
         if self.as_json:

@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from screentest.builders.difference import diff
+from screentest.builders.identity import config_file, identity_file
 from screentest.builders.resumption import Stage, copy_frozen, emitted, stages
 from screentest.builders.verification import verify
 from screentest.cli import tables
-from screentest.cli.console import clean, fail, out, run
+from screentest.cli.console import clean, fail, note, out, run
 from screentest.cli.running import Runner
 from screentest.errors import InputError, ScreentestError
 from screentest.sim import STORE, Session, Store, fork
@@ -137,6 +138,16 @@ def forked(directory: Path, target: Path | None) -> Path:
         return directory
     fork(directory, target)
     return target
+
+
+def frozen_config(run: Path, benchmark: Path) -> Path | None:
+    """The configuration an evaluation goes on with: its own, or that of the run its benchmark was built in."""
+    for directory, stage in ((run, "eval"), (benchmark, "build"), (benchmark.resolve().parent, "build")):
+        file = config_file(directory, stage)
+        if file.is_file() and identity_file(directory, stage).is_file():
+            note(f"Using the configuration of the run: {file}")
+            return file
+    return None
 
 
 def _perform(directory: Path, session: Session, as_json: bool) -> None:

@@ -58,16 +58,16 @@ class Estimate:
         clusters: How many conversations they come from.
         headline: Unweighted mean over dimensions of eq. 3, 0 to 100.
         item_mean: Eq. 3 over all items, 0 to 100.
-        clustered: Interval of the headline, resampling whole conversations.
-        plain: Interval of the headline, resampling items.
+        clustered: Interval of the headline, resampling whole conversations; ``None`` if there is only one.
+        plain: Interval of the headline, resampling items; ``None`` if there is only one.
     """
 
     items: int
     clusters: int
     headline: float
     item_mean: float
-    clustered: Interval
-    plain: Interval
+    clustered: Interval | None
+    plain: Interval | None
 
 
 def estimate(scored: Sequence[Scored], *, seed: int, resamples: int = 1000) -> Estimate | None:
@@ -118,8 +118,10 @@ def _headline(multiplicity: np.ndarray, totals: np.ndarray, counts: np.ndarray) 
     return np.nanmean(means, axis=1)
 
 
-def _bootstrap(sums: tuple[np.ndarray, np.ndarray], seed: int, resamples: int) -> Interval:
+def _bootstrap(sums: tuple[np.ndarray, np.ndarray], seed: int, resamples: int) -> Interval | None:
     units = len(sums[0])
+    if units < 2:
+        return None
     multiplicity = np.random.default_rng(seed).multinomial(units, np.full(units, 1.0 / units), size=resamples)
     low, high = np.percentile(_headline(multiplicity.astype(float), *sums), [2.5, 97.5])
     return Interval(float(low), float(high))

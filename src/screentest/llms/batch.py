@@ -11,13 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from screentest.errors import ScreentestError
+from screentest.errors import RateLimited, ScreentestError
 from screentest.llms.spec import ModelSpec, Rung
 
 BatchState = Literal["submitting", "submitted", "ended", "gone", "void"]
 Outcome = bytes | ScreentestError
 
 _DISCOUNT = 0.5
+
+
+class Crowded(RateLimited):
+    """A batch was refused because the account has too much in its batches; smaller ones may pass, or later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

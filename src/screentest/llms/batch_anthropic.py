@@ -113,7 +113,7 @@ class AnthropicBatches:
                 raise Rejected("the batch was cancelled", model=model)
             case "errored":
                 told = result.get("error") or {}
-                kind = (told.get("error") or told).get("type")
+                kind = str((told.get("error") or told).get("type"))
                 raise refusal(_STATUSES.get(kind, 500), told, model=model, key=self.wire.key)
             case other:
                 raise Unavailable(f"a result of an unknown type: {str(other)[:40]!r}", model=model)
@@ -125,9 +125,7 @@ class AnthropicBatches:
         return {_custom_id(line): line for line in response.content.splitlines() if line.strip()}
 
     async def _object(self, path: str, *, content: bytes | None = None, seconds: float = _SECONDS) -> dict[str, Any]:
-        response, _ = await self.wire.send(
-            path, content=content, headers=dict(self.headers), model="", seconds=seconds
-        )
+        response, _ = await self.wire.send(path, content=content, headers=dict(self.headers), model="", seconds=seconds)
         return json_object(response, "")
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import TypeVar
 
-from screentest.errors import BatchUnreachable, CallError, NoBatchApi, RateLimited, Rejected, Unavailable
+from screentest.errors import BatchUnreachable, CallError, NoBatchApi, RateLimited, Unavailable
 from screentest.llms.batch import BatchApi, BatchLog, BatchRecord, Outcome, Pace
 
 log = logging.getLogger(__name__)
@@ -158,9 +158,12 @@ class Courier:
         self, remote: str, custom_ids: Sequence[str], parcel: Parcel, api: BatchApi
     ) -> Mapping[str, Outcome]:
         waits = self.waits()
-        while (ended := await self._patiently(lambda: api.ended(remote), parcel)) is None:
+        ended = await self._patiently(lambda: api.ended(remote), parcel)
+        while ended is None:
             await asyncio.sleep(next(waits))
-        return await self._patiently(lambda: api.results(ended, custom_ids), parcel)
+            ended = await self._patiently(lambda: api.ended(remote), parcel)
+        found = ended
+        return await self._patiently(lambda: api.results(found, custom_ids), parcel)
 
     async def _patiently(self, action: Callable[[], Awaitable[T]], parcel: Parcel) -> T:
         """Do something that may be repeated, until it works."""
@@ -182,7 +185,13 @@ class Courier:
         self._remotes.add(remote)
         await self._note(parcel, state="submitted", remote=remote)
         record = parcel.record
-        log.info("batch %s: %d requests for %s are at the provider, as %s", record.id, len(record.rungs), record.model, remote)
+        log.info(
+            "batch %s: %d requests for %s are at the provider, as %s",
+            record.id,
+            len(record.rungs),
+            record.model,
+            remote,
+        )
 
     async def _note(self, parcel: Parcel, **changes: object) -> None:
         parcel.record = replace(parcel.record, **changes)  # pyright: ignore[reportArgumentType]
@@ -196,4 +205,6 @@ def _lost(custom_ids: Sequence[str]) -> dict[str, Outcome]:
 def _unreachable(parcel: Parcel, why: object) -> BatchUnreachable:
     record = parcel.record
     name = record.remote or record.id
-    return BatchUnreachable(f"batch {name} for {record.model} cannot be fetched now ({why}); run the same command again")
+    return BatchUnreachable(
+        f"batch {name} for {record.model} cannot be fetched now ({why}); run the same command again"
+    )

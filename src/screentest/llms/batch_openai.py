@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import orjson
 
-from screentest.errors import CallError, RateLimited, Rejected, ScreentestError, TimedOut, Unavailable
-from screentest.llms.batch import BatchRecord, Found, Outcome
+from screentest.errors import CallError, Rejected, ScreentestError, TimedOut, Unavailable
+from screentest.llms.batch import BatchRecord, Crowded, Found, Outcome
 from screentest.llms.wire import Wire, json_object, refusal
 
 _ENDED = {"completed", "failed", "expired", "cancelled"}
@@ -40,10 +40,14 @@ class OpenAIBatches:
 
     async def prepare(self, batch: str, lines: Sequence[bytes]) -> bytes:
         """Upload the requests."""
-        boundary = f"screentest-{batch}"
-        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-        content = _form(boundary, f"{boundary}.jsonl", lines)
-        uploaded = await self._object("/files", content=content, headers=headers, seconds=_UPLOAD_SECONDS)
+        response = await self.wire.upload(
+            "/files",
+            name=f"screentest-{batch}.jsonl",
+            content=b"".join(lines),
+            fields={"purpose": "batch"},
+            seconds=_UPLOAD_SECONDS,
+        )
+        uploaded = json_object(response, "")
         return orjson.dumps(
             {
                 "input_file_id": _text(uploaded, "id"),
@@ -55,7 +59,7 @@ class OpenAIBatches:
 
     async def create(self, prepared: bytes) -> str:
         """Create a batch, and return the provider's name for it."""
-        return _text(await self._object("/batches", content=prepared), "id")
+        return _text(await self._object("/batches", prepared), "id")
 
     async def find(self, batch: BatchRecord, passed: set[str]) -> Found:
         """Look for a batch by the name we gave it in its metadata."""
@@ -97,25 +101,9 @@ class OpenAIBatches:
             raise refusal(response["status_code"], response.get("body"), model=model, key=self.wire.key)
         raise _unanswered(error if isinstance(error, dict) else {}, model)
 
-    async def _object(
-        self,
-        path: str,
-        *,
-        content: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
-        seconds: float = _SECONDS,
-    ) -> dict[str, Any]:
-        response, _ = await self.wire.send(path, content=content, headers=headers, model="", seconds=seconds)
+    async def _object(self, path: str, content: bytes | None = None) -> dict[str, Any]:
+        response, _ = await self.wire.send(path, content=content, model="", seconds=_SECONDS)
         return json_object(response, "")
-
-
-def _form(boundary: str, name: str, lines: Sequence[bytes]) -> bytes:
-    start = f"--{boundary}\r\nContent-Disposition: form-data; name="
-    head = (
-        f'{start}"purpose"\r\n\r\nbatch\r\n'
-        f'{start}"file"; filename="{name}"\r\nContent-Type: application/jsonl\r\n\r\n'
-    )
-    return b"".join([head.encode(), *lines, f"\r\n--{boundary}--\r\n".encode()])
 
 
 def _custom_id(line: bytes) -> str:
@@ -145,7 +133,7 @@ def _whole(batch: Mapping[str, Any], number: int) -> CallError:
         return Unavailable("the batch ended without a result for it")
     found = [error for error in (batch.get("errors") or {}).get("data") or [] if isinstance(error, dict)]
     if any(error.get("code") in _CAPACITY_CODES for error in found):
-        return RateLimited(f"the batch was refused: {found[0].get('message')}")
+        return Crowded(f"the batch was refused: {found[0].get('message')}")
     blamed = {error.get("line"): error.get("message") for error in found}
     if number in blamed or None in blamed or not blamed:
         return Rejected(f"the batch was refused: {blamed.get(number) or blamed.get(None) or 'no reason given'}")

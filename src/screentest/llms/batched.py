@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from screentest.errors import BadReply, CallError, NoBatchApi, Rejected
-from screentest.llms.batch import BatchApi, Outcome
+from screentest.llms.batch import BatchApi, Crowded, Outcome
 from screentest.llms.batches import Batches
 from screentest.llms.journal import digest
 from screentest.llms.model import Model, Reply, Request
@@ -79,7 +79,9 @@ class Batched:
                 return self._model.read(api.answer(outcome, self.name), draft.rung, asked() - began)
             except (CallError, BadReply) as error:
                 self._attempts[stem] += 1
-                helped = isinstance(error, Rejected) and self._model.gives_in(draft, error)
+                helped = isinstance(error, Crowded) or (
+                    isinstance(error, Rejected) and self._model.gives_in(draft, error)
+                )
                 unpaid = getattr(error, "reply", None) is None
                 if not helped and not (earlier and unpaid):
                     raise

@@ -8,21 +8,29 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from screentest.errors import RateLimited
-from screentest.llms.batch import BatchApi, BatchLog, BatchProgress, BatchRecord, Outcome, Pace
+from screentest.errors import BatchUnreachable
+from screentest.llms.batch import BatchApi, BatchLog, BatchProgress, BatchRecord, Crowded, Outcome, Pace
 from screentest.llms.batch_courier import Courier, NeverCame, Parcel
 from screentest.llms.spec import Rung
 
 log = logging.getLogger(__name__)
 
 _GRACE = 20.0
+_PATIENCE = 30
+
+
+def _future() -> asyncio.Future[Mapping[str, Outcome]]:
+    """A future whose error may go unseen: not every batch has somebody waiting."""
+    future: asyncio.Future[Mapping[str, Outcome]] = asyncio.get_running_loop().create_future()
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return future
 
 
 @dataclass(eq=False)
 class _Batch(Parcel):
     """A batch, and who waits for it."""
 
-    outcomes: asyncio.Future[Mapping[str, Outcome]] = field(default_factory=lambda: _future())
+    outcomes: asyncio.Future[Mapping[str, Outcome]] = field(default_factory=_future)
     rungs: dict[str, Rung | None] = field(default_factory=dict[str, Rung | None])
     earlier: bool = False
     started: bool = False
@@ -47,6 +55,7 @@ class _Lane:
         open: The batch that requests are joining.
         timer: Ends the quiet moment.
         turn: Taken by the one batch that may be at the provider, once it has said that several are too much.
+        refusals: How often in a row it had no room.
         away: How many batches are at the provider, or on the way.
     """
 
@@ -56,6 +65,7 @@ class _Lane:
     open: _Batch | None = None
     timer: asyncio.TimerHandle | None = None
     turn: asyncio.Lock | None = None
+    refusals: int = 0
     away: int = 0
 
 
@@ -138,7 +148,7 @@ class Batches:
                 lane.timer.cancel()
         if self._submitting:
             await asyncio.wait(self._submitting, timeout=_GRACE)
-        tasks = list(self._tasks)
+        tasks = [*self._submitting, *self._tasks]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -198,7 +208,7 @@ class Batches:
                 outcomes = await self._carried(batch, lane)
             else:
                 async with lane.turn:
-                    await self._others_are_back(lane)
+                    await self._room(lane)
                     outcomes = await self._carried(batch, lane)
         except asyncio.CancelledError:
             batch.outcomes.cancel()
@@ -220,36 +230,38 @@ class Batches:
         finally:
             lane.away -= 1
         _report(batch, outcomes)
-        if all(isinstance(outcome, RateLimited) for outcome in outcomes.values()):
-            lane.most = max(1, min(lane.most, len(outcomes) // 2))
-            lane.turn = lane.turn or asyncio.Lock()
-            log.info("%s: too much for one batch, going on with %d requests at a time", lane.model, lane.most)
+        if all(isinstance(outcome, Crowded) for outcome in outcomes.values()):
+            self._narrow(lane, len(outcomes), next(iter(outcomes.values())))
+        elif lane.turn:
+            lane.refusals, lane.most = 0, min(lane.api.most, 2 * lane.most)
         return outcomes
+
+    def _narrow(self, lane: _Lane, tried: int, refusal: object) -> None:
+        """Go on with smaller batches, one at a time."""
+        lane.turn = lane.turn or asyncio.Lock()
+        lane.refusals, lane.most = lane.refusals + 1, max(1, tried // 2)
+        log.info("%s: %s; going on with %d requests at a time", lane.model, refusal, lane.most)
+        if lane.refusals > _PATIENCE:
+            raise BatchUnreachable(
+                f"no room for a batch for {lane.model} ({refusal}); run the same command again later"
+            )
 
     async def _handed_in(self, batch: _Batch, lane: _Lane) -> None:
         if batch.earlier:
             await self._courier.trace(batch, lane.api)
             return
-        task = asyncio.current_task()
-        assert task is not None
-        self._submitting.add(task)
-        try:
-            await self._courier.hand_in(batch, lane.api)
-        finally:
-            self._submitting.discard(task)
+        submission = asyncio.create_task(self._courier.hand_in(batch, lane.api))
+        self._submitting.add(submission)
+        submission.add_done_callback(self._submitting.discard)
+        await asyncio.shield(submission)
 
-    async def _others_are_back(self, lane: _Lane) -> None:
-        for wait in self._courier.waits():
-            if not lane.away:
+    async def _room(self, lane: _Lane) -> None:
+        """Wait until the lane's other batches are back, and longer the more often the provider had no room."""
+        refusals = lane.refusals
+        for waited, wait in enumerate(self._courier.waits()):
+            if not lane.away and waited >= refusals:
                 return
             await asyncio.sleep(wait)
-
-
-def _future() -> asyncio.Future[Mapping[str, Outcome]]:
-    """A future whose error may go unseen: not every batch has somebody waiting."""
-    future: asyncio.Future[Mapping[str, Outcome]] = asyncio.get_running_loop().create_future()
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())
-    return future
 
 
 def _report(batch: _Batch, outcomes: Mapping[str, Outcome]) -> None:

@@ -7,6 +7,7 @@ import asyncio
 from screentest.errors import BadReply, BudgetExhausted, InputError
 from screentest.llms.limits import estimate
 from screentest.llms.model import Model, Reply, Request
+from screentest.llms.retries import EMPTY_REPLIES
 from screentest.llms.spec import ModelSpec
 
 
@@ -20,7 +21,8 @@ class Budget:
 
     def __init__(self, limit: float, spent: float = 0.0) -> None:
         self.limit, self.spent, self.reserved = limit, spent, 0.0
-        self._settled = asyncio.Condition()
+        self._open = 0
+        self._settled = asyncio.Event()
 
     async def reserve(self, worst: float, model: str) -> None:
         """Set ``worst`` dollars aside, waiting for calls under way to settle if they may leave enough.
@@ -28,28 +30,30 @@ class Budget:
         Raises:
             BudgetExhausted: There is not enough left, and nothing under way that could settle for less.
         """
-        async with self._settled:
-            while self.spent + self.reserved + worst > self.limit:
-                if not self.reserved:
-                    raise BudgetExhausted(
-                        f"the budget of ${self.limit:.2f} is used up: ${self.spent:.4f} spent, and the next call of "
-                        f"{model} could cost ${worst:.4f}; raise --max-usd and run the same command again"
-                    )
-                await self._settled.wait()
-            self.reserved += worst
+        while self.spent + self.reserved + worst > self.limit:
+            if not self._open:
+                raise BudgetExhausted(
+                    f"the budget of ${self.limit:.2f} is used up: ${self.spent:.4f} spent, and the next call of "
+                    f"{model} could cost ${worst:.4f}; raise --max-usd and run the same command again"
+                )
+            await self._settled.wait()
+        self._open += 1
+        self.reserved += worst
 
-    async def settle(self, worst: float, cost: float) -> None:
+    def settle(self, worst: float, cost: float) -> None:
         """Replace a reservation by what was spent."""
-        async with self._settled:
-            self.reserved = max(0.0, self.reserved - worst)
-            self.spent += cost
-            self._settled.notify_all()
+        self._open -= 1
+        self.reserved = self.reserved - worst if self._open else 0.0
+        self.spent += cost
+        self._settled.set()
+        self._settled = asyncio.Event()
 
 
 class Budgeted:
     """A model whose calls stay within a budget.
 
-    A call that failed without a reply counts as free; one whose cost is not reported counts as its worst case.
+    A call that failed without a reply counts as free; one whose cost is not reported counts as its worst case, which
+    is that of all replies it may take: an empty one is paid for, and asked for again.
 
     Args:
         model: The model.
@@ -76,7 +80,8 @@ class Budgeted:
         price = self._spec.price
         if price is None:
             return await self._model.reply(request)
-        worst = price.worst(estimate(request.messages), self._spec.longest_output(request.sampling))
+        once = price.worst(estimate(request.messages), self._spec.longest_output(request.sampling))
+        worst = once * min(self._spec.retries, EMPTY_REPLIES)
         await self._budget.reserve(worst, self.name)
         cost = 0.0
         try:
@@ -86,5 +91,5 @@ class Budgeted:
             cost = worst if bad.reply is None or bad.reply.cost is None else bad.reply.cost
             raise
         finally:
-            await self._budget.settle(worst, cost)
+            self._budget.settle(worst, cost)
         return reply

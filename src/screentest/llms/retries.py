@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 _LONGEST_RETRY_AFTER = 600.0
-_EMPTY_REPLIES = 2
+EMPTY_REPLIES = 2
 
 
 class Retrying:
@@ -67,7 +67,7 @@ class Retrying:
 
 def _worthwhile(error: CallError | BadReply, attempt: int) -> bool:
     if isinstance(error, EmptyReply):
-        return attempt < _EMPTY_REPLIES
+        return attempt < EMPTY_REPLIES
     if isinstance(error, RateLimited) and (error.retry_after or 0) > _LONGEST_RETRY_AFTER:
         return False
     return error.retriable

@@ -19,6 +19,7 @@ DEFAULT_MAX_TOKENS = 2048
 DEFAULT_CONCURRENCY = 64
 _DEFAULT_KEY_ENV: dict[Provider, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _KEY_ENV = re.compile(r"[A-Z_][A-Z0-9_]*")
+_SECRET = re.compile(r"api[-_]?key|authorization|secret|password|credential|access[-_]?token", re.IGNORECASE)
 _RESERVED_EXTRA = {"model", "messages", "system", "stream", "n"}
 
 Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -135,6 +136,8 @@ class ModelSpec(BaseModel):
     def _adds_only(cls, value: dict[str, Any]) -> dict[str, Any]:
         if taken := sorted(_RESERVED_EXTRA & value.keys()):
             raise ValueError(f"must not set {', '.join(taken)}: these are filled in for every call")
+        if secret := sorted(key for key in value if _SECRET.search(key)):
+            raise ValueError(f"must hold no secret ({secret[0]}): the key comes from the environment (key_env)")
         return value
 
     @model_validator(mode="after")

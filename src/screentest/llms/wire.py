@@ -13,7 +13,7 @@ import email.utils
 import math
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -47,8 +47,17 @@ def trust() -> ssl.SSLContext:
 class Client(Protocol):
     """What both SDKs' clients have in common."""
 
-    async def post(self, path: str, *, cast_to: type[httpx2.Response], content: bytes, options: Any) -> httpx2.Response:
-        """Send a body, return the response, raise the SDK's errors."""
+    async def post(
+        self,
+        path: str,
+        *,
+        cast_to: type[httpx2.Response],
+        content: bytes | None = None,
+        body: dict[str, str] | None = None,
+        files: dict[str, tuple[str, bytes]] | None = None,
+        options: Any,
+    ) -> httpx2.Response:
+        """Send a body, or a form with files, return the response, raise the SDK's errors."""
         ...
 
     async def get(self, path: str, *, cast_to: type[httpx2.Response], options: Any) -> httpx2.Response:
@@ -131,14 +140,44 @@ class Wire:
             FilteredReply: The provider's filter refused the prompt.
         """
         options = {"timeout": seconds, "headers": headers} if headers else {"timeout": seconds}
+        if content is None:
+            call = self._client.get(path, cast_to=httpx2.Response, options=options)
+        else:
+            call = self._client.post(path, cast_to=httpx2.Response, content=content, options=options)
+        return await self._called(call, model, seconds)
+
+    async def upload(
+        self, path: str, *, name: str, content: bytes, fields: dict[str, str], seconds: float
+    ) -> httpx2.Response:
+        """Post a form with a file.
+
+        Args:
+            path: The path below the base URL.
+            name: The file's name.
+            content: What is in it.
+            fields: The form's other fields.
+            seconds: How long it may take.
+
+        Raises:
+            CallError: What became of the call instead.
+        """
+        options = {"timeout": seconds, "headers": {"Content-Type": "multipart/form-data"}}
+        files = {"file": (name, content)}
+        call = self._client.post(path, cast_to=httpx2.Response, body=fields, files=files, options=options)
+        return (await self._called(call, "", seconds))[0]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _called(
+        self, call: Coroutine[Any, Any, httpx2.Response], model: str, seconds: float
+    ) -> tuple[httpx2.Response, float]:
         started = time.perf_counter()
         problem: ScreentestError
         try:
             async with asyncio.timeout(seconds):
-                if content is None:
-                    response = await self._client.get(path, cast_to=httpx2.Response, options=options)
-                else:
-                    response = await self._client.post(path, cast_to=httpx2.Response, content=content, options=options)
+                response = await call
             return response, time.perf_counter() - started
         except TimeoutError:
             problem = TimedOut(f"no answer within {seconds:g} s", model=model)
@@ -155,10 +194,6 @@ class Wire:
         except (aiohttp.ClientError, httpx2.HTTPError, OSError):
             problem = Disconnected("the connection was cut", model=model)
         raise problem
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
 
     def _refusal(self, response: httpx2.Response, model: str) -> ScreentestError:
         try:

@@ -67,6 +67,12 @@ class Character(BaseModel):
             return {**data, "id": identifier(data["name"], str(data.get("language", "")))}
         return data
 
+    @model_validator(mode="after")
+    def _keys_are_unique(self) -> Character:
+        if both := sorted(self.public.keys() & self.private.keys()):
+            raise ValueError(f"an attribute is both public and private: {', '.join(both)}")
+        return self
+
     @property
     def attributes(self) -> tuple[Attribute, ...]:
         """The profile as triples, public ones first."""

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 _THOUGHT = re.compile(r"\[([^\[\]]*)\]|【([^【】]*)】")
+_UNCLOSED = re.compile(r"[\[【](.*)\Z", re.DOTALL)
 _ACTION = re.compile(r"\(([^()]*)\)|（([^（）]*)）")
 _SPACE = re.compile(r"\s+")
 
@@ -44,7 +45,8 @@ class Line(BaseModel):
     def parse(cls, speaker: str, text: str) -> Line:
         """Read a written utterance such as ``[I must hide it.] (smiles) Good morning.``.
 
-        Bracketed thoughts are set apart; all else is kept verbatim but for white space.
+        Bracketed thoughts are set apart, one whose bracket is never closed to the end of the text; all else is kept
+        verbatim but for white space.
 
         Args:
             speaker: Who says it.
@@ -57,6 +59,9 @@ class Line(BaseModel):
         while match := _THOUGHT.search(text):  # the innermost first, so that a thought within a thought stays one
             thoughts.append(_inside(match))
             text = f"{text[: match.start()]} {text[match.end() :]}"
+        if unclosed := _UNCLOSED.search(text):
+            thoughts.append(unclosed[1].strip())
+            text = text[: unclosed.start()]
         return cls(speaker=speaker, text=text, thought=" ".join(filter(None, thoughts)))
 
     @property

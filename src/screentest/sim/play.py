@@ -59,6 +59,11 @@ class Rules:
     emphasis: SelectionMode = "argmax"
     orders: Literal["one", "both"] = "one"
 
+    def __post_init__(self) -> None:
+        for name in ("turns", "min_turns", "min_test_lines", "in_a_row"):
+            if getattr(self, name) < 1:
+                raise InputError(f"a rule is not usable: {name}", why=f"{getattr(self, name)} is less than 1")
+
 
 async def play(
     scene: Scene,

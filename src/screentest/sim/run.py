@@ -87,8 +87,8 @@ async def open_run(
 ) -> AsyncIterator[Run]:
     """Open a run directory's store and its models.
 
-    However the body ends, calls under way are waited for (20 seconds at most) and kept: they are being paid for. Batches
-    are left at the provider, where the next session finds them.
+    However the body ends, calls under way are waited for (20 seconds at most) and kept: they are being paid for.
+    Batches are left at the provider, where the next session finds them.
 
     Args:
         directory: The run's directory; it is to be locked already.
