@@ -83,6 +83,7 @@ class StoreError(Stopped):
     """The run's store cannot be written, or lacks what a replay needs."""
 
     kind = "store"
+    exit_code = 2
 
 
 class NoBatchApi(Stopped):

@@ -143,10 +143,8 @@ async def test_failures_and_refusals_end_as_they_do_online(
         settings = config(server, protocol)
         for name, evaluated in (("online", online), ("batched", batched)):
             await evaluated(benchmark, settings, tmp_path / name)
-            asked = len(server.requests)
     assert outcome(tmp_path / "batched") == outcome(tmp_path / "online")
     assert set(server.batches.handed_in.values()) == {1}
-    assert asked >= server.batches.handed_in.total() > 0
 
 
 @both

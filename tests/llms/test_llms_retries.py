@@ -134,8 +134,8 @@ async def test_a_meter_counts_everything() -> None:
             await metered.reply(question())
     assert (meter.started, meter.finished, meter.in_flight, meter.cancelled) == (5, 3, 0, 0)
     assert meter.failed == {"rejected": 1, "empty": 1}
-    assert (meter.input, meter.output, meter.unmetered) == (30, 15, 1)
-    assert (meter.cost, meter.unpriced) == (0.75, 1)
+    assert (meter.input, meter.output, meter.unmetered) == (40, 20, 1)
+    assert (meter.cost, meter.unpriced) == (1.0, 1)
     assert meter.retries == 2
 
 

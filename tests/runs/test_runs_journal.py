@@ -28,10 +28,11 @@ from screentest.errors import (
     TruncatedReply,
     Unavailable,
 )
-from screentest.llms import Journaled, Message, Model, Reply, Request, Sampling, Usage, ask
+from screentest.llms import Journaled, Message, Model, Noted, Reply, Request, Sampling, Usage, ask
 from screentest.llms.journal import digest, encoded_identity
 from screentest.sim import Store
 
+IDENTITY = {"model": "m"}
 REQUEST = Request(messages=(Message("user", "Who keeps the light?"),), purpose="test", key="a/turn/01")
 
 
@@ -40,7 +41,7 @@ async def kept(directory: Path, model: Model, *, replay: bool = False) -> AsyncI
     """A model and the store behind it."""
     store = Store(directory / "run.db", replay=replay)
     try:
-        yield Journaled(model, store, {"model": "m"}), store
+        yield Journaled(Noted(model, store, IDENTITY), store, IDENTITY), store
     finally:
         await store.drain(5)
         store.close()
@@ -147,7 +148,7 @@ async def test_any_text_survives(tmp_path: Path, text: str) -> None:
 
 async def test_a_prompt_that_is_no_unicode_fails_as_one_call(tmp_path: Path) -> None:
     model = Scripted(Rejected("the prompt is not valid Unicode text", model="scripted"))
-    request = replace(REQUEST, messages=(Message("user", "\ud83d"),), key="\udcff")
+    request = replace(REQUEST, messages=(Message("user", "\ud83d"),))
     async with asyncio.timeout(10), kept(tmp_path, model) as (journaled, _):
         with pytest.raises(Rejected):
             await journaled.reply(request)
@@ -200,7 +201,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         Store(tmp_path / "run.db")
 
 
-@pytest.mark.parametrize("at", [0, 40, 4096, 9000])
+@pytest.mark.parametrize("at", [0, 40, 4096])
 async def test_a_damaged_store_is_one_clear_error(tmp_path: Path, at: int) -> None:
     model = Scripted(*(said(f"{n} " * 200) for n in range(60)))
     async with kept(tmp_path, model) as (journaled, _):

@@ -160,12 +160,15 @@ def freeze(directory: Path, stage: str, identity: dict[str, Any], config: BaseMo
                 why="; ".join(map(str, found)),
                 hint="use another --run directory, undo the change, or go on in a copy with --fork NEW",
             )
-        if before == identity:
-            return
     data = config.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     text = yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=120)
-    replace_file(config_file(directory, stage), text.encode())
-    replace_file(file, orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
+    _renew(config_file(directory, stage), text.encode())
+    _renew(file, orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _renew(file: Path, data: bytes) -> None:
+    if not file.is_file() or file.read_bytes() != data:
+        replace_file(file, data)
 
 
 def config_file(directory: Path, stage: str) -> Path:

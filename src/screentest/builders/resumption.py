@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
+
+import orjson
 
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.config import Config, load_config
@@ -61,10 +64,17 @@ def stages(run: Path) -> tuple[Stage, ...]:
 def copy_frozen(source: Path, target: Path) -> None:
     """Copy what a run has frozen into another run directory."""
     for stage in ("build", "eval"):
-        if frozen(source, stage) is None:
+        file = identity_file(source, stage)
+        if not file.is_file():
             continue
-        for file in (identity_file(source, stage), config_file(source, stage)):
-            replace_file(target / file.name, file.read_bytes())
+        identity = orjson.loads(file.read_bytes())
+        if place := identity.get("_benchmark"):
+            benchmark = (source / place).resolve()
+            inside = benchmark.is_relative_to(source.resolve())
+            identity["_benchmark"] = place if inside else os.path.relpath(benchmark, target.resolve())
+        replace_file(target / file.name, orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
+        config = config_file(source, stage)
+        replace_file(target / config.name, config.read_bytes())
 
 
 def emitted(run: Path) -> dict[str, str]:

@@ -121,7 +121,7 @@ def _evaluation(run: Path, stage: Stage) -> Iterator[Check]:
 
 
 def _store(run: Path) -> str:
-    with closing(sqlite3.connect(f"file:{run / STORE}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(f"{(run / STORE).resolve().as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute("PRAGMA integrity_check").fetchone()[0]
         begun = connection.execute("SELECT count(*) FROM calls WHERE state = 'begun'").fetchone()[0]
     if found != "ok":

@@ -41,9 +41,9 @@ def plan_command(
     concurrency: Concurrency = 32,
     json: Json = False,
 ) -> None:
-    """Say what a build and an evaluation will take: calls, tokens, cost, time, and how sure the result will be.
+    """Say what a run will take: calls, tokens, cost, time.
 
-    Makes no model call. Prompts are the real ones, of a sample of the pool's scenes; everything else that is assumed is
+    Also says how sure the result will be. Makes no model call. Prompts are the real ones, of a sample of the pool's scenes; everything else that is assumed is
     shown. A price that is not configured makes a cost unknown, never zero.
 
     \b
@@ -69,9 +69,9 @@ def plan_command(
 
 
 def doctor_command(config: ConfigFile = None, concurrency: Concurrency = 8, json: Json = False) -> None:
-    """Check keys, models, structured replies, the judge and the room for replies, and say what to change.
+    """Check keys, models, structured replies, the judge.
 
-    Says first how many model calls it will make, then makes them. Exit code 0 if all is well, 2 if something must be
+    Says what to change. Says first how many model calls it will make, then makes them. Exit code 0 if all is well, 2 if something must be
     changed. No key is ever shown.
 
     \b

@@ -11,6 +11,7 @@ import typer
 from screentest import __version__
 from screentest.builders import Benchmark, understudies
 from screentest.cli import tables
+from screentest.cli.advice import doctor_command, plan_command
 from screentest.cli.casting import character_app, pool_app
 from screentest.cli.console import configuration, fail, note, out, run, set_up_logging
 from screentest.cli.running import Runner
@@ -250,6 +251,8 @@ def eval_command(
     out.print(f"Results: {directory / f'results{suffix}.json'}", soft_wrap=True)
 
 
+app.command("plan")(plan_command)
+app.command("doctor")(doctor_command)
 app.command("resume")(resume_command)
 app.command("replay")(replay_command)
 app.command("verify")(verify_command)

@@ -128,7 +128,7 @@ class BuildDisplay:
                 cell.source,
                 *(self._count(cell.key, name) if name in spoken else Text("·", "dim") for name in names),
             )
-        return Group(table, Text(self.line(), "dim"))
+        return Group(Text(self.line(), "dim"), table)
 
     def record(self) -> dict[str, object]:
         """One JSON object."""
@@ -194,7 +194,7 @@ class EvaluationDisplay:
         table.add_column("item mean", justify="right")
         for label, (total, count) in self.progress.points.items():
             table.add_row(label, str(count), f"{100 * total / (3 * count):.1f}")
-        return Group(table, Text(self.line(), "dim"))
+        return Group(Text(self.line(), "dim"), table)
 
     def record(self) -> dict[str, object]:
         """One JSON object."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -13,7 +13,7 @@ from screentest.cli import tables
 from screentest.cli.console import UNDERSTUDY, log_run, note
 from screentest.cli.progress import BuildDisplay, EvaluationDisplay, watched
 from screentest.llms import Meter
-from screentest.sim import STORE, Session, standing
+from screentest.sim import STORE, Session, Tally, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,57 +32,59 @@ class Runner:
 
     async def build(self, config: Config) -> Benchmark:
         """Build, and print what it came to."""
-        self._begin("build", config)
+        session = self._begin("build", config)
         progress, meter = Progress(), Meter()
-        async with watched(BuildDisplay(progress, meter, self.session.tally), as_json=self.as_json):
-            benchmark = await build(config, self.directory, session=self.session, progress=progress, meter=meter)
-        self._end("build", meter)
+        async with watched(BuildDisplay(progress, meter, session.tally), as_json=self.as_json):
+            benchmark = await build(config, self.directory, session=session, progress=progress, meter=meter)
+        self._end("build", meter, session.tally)
         tables.build_report(benchmark.manifest.report)
         return benchmark
 
     async def evaluate(self, benchmark: Benchmark, config: Config, tested: tuple[str, ...] = ()) -> Results:
         """Evaluate."""
-        self._begin("eval", config)
+        session = self._begin("eval", config)
         progress, meter = EvaluationProgress(), Meter()
-        async with watched(EvaluationDisplay(progress, meter, self.session.tally), as_json=self.as_json):
+        async with watched(EvaluationDisplay(progress, meter, session.tally), as_json=self.as_json):
             results = await evaluate(
                 benchmark,
                 config,
                 self.directory,
                 tested=tested,
-                session=self.session,
+                session=session,
                 progress=progress,
                 meter=meter,
             )
-        self._end("eval", meter)
+        self._end("eval", meter, session.tally)
         return results
 
     async def rejudge(self, benchmark: Benchmark, config: Config, judge: str) -> Results:
         """Judge the stored replies of an evaluation again."""
-        self._begin("rejudge", config)
+        session = self._begin("rejudge", config)
         progress, meter = EvaluationProgress(), Meter()
-        async with watched(EvaluationDisplay(progress, meter, self.session.tally), as_json=self.as_json):
+        async with watched(EvaluationDisplay(progress, meter, session.tally), as_json=self.as_json):
             results = await rejudge(
-                benchmark, config, self.directory, judge, session=self.session, progress=progress, meter=meter
+                benchmark, config, self.directory, judge, session=session, progress=progress, meter=meter
             )
-        self._end("rejudge", meter)
+        self._end("rejudge", meter, session.tally)
         return results
 
-    def _begin(self, stage: str, config: Config) -> None:
+    def _begin(self, stage: str, config: Config) -> Session:
+        """Say where the run stands; returns the stage's own session, which counts from zero."""
         log_run(self.directory)
+        session = replace(self.session, tally=Tally())
         before = standing(self.directory / STORE).get("build" if stage == "build" else "eval")
         stored, interrupted = (before.stored, before.interrupted) if before else (0, 0)
         if self.as_json:
             self._tell({"event": "begin", "stage": stage, "stored": stored, "interrupted": interrupted})
-            return
+            return session
         if config.rehearsal:
             note(UNDERSTUDY, "yellow")
         if stored or interrupted:
             verb = "Replaying" if self.session.replay else "Going on"
             note(f"{verb}: {stored} finished calls are in the store, {interrupted} were in flight when it stopped.")
+        return session
 
-    def _end(self, stage: str, meter: Meter) -> None:
-        tally = self.session.tally
+    def _end(self, stage: str, meter: Meter, tally: Tally) -> None:
         if self.as_json:
             calls = {"reused": tally.reused, "repeated": tally.repeated, "new": tally.made - tally.repeated}
             self._tell({"event": "end", "stage": stage, "calls": calls})

@@ -59,9 +59,10 @@ def replay_command(
     """
     try:
         before = emitted(directory)
-        target = forked(directory, output)
+        target = output or directory
         if output:
-            copy_frozen(directory, target)
+            fork(directory, output)
+            copy_frozen(directory, output)
     except ScreentestError as error:
         raise fail(error) from None
     _perform(target, Session(replay=True), as_json=False)
@@ -131,12 +132,15 @@ def ledger_command(directory: Directory) -> None:
 def forked(directory: Path, target: Path | None) -> Path:
     """The directory to work in: a copy of the run's calls in ``target``, if given.
 
+    A copy that was made before is gone on with, so that the command can be repeated.
+
     Raises:
         InputError: There is nothing to copy, or something in the way.
     """
     if target is None:
         return directory
-    fork(directory, target)
+    if not (target / STORE).is_file():
+        fork(directory, target)
     return target
 
 

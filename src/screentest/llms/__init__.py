@@ -5,7 +5,7 @@ from screentest.llms.batches import Batches
 from screentest.llms.budget import Budget, Budgeted
 from screentest.llms.connect import open_models
 from screentest.llms.gate import Gate
-from screentest.llms.journal import Call, Journal, Journaled
+from screentest.llms.journal import Call, Journal, Journaled, Noted
 from screentest.llms.limits import Limited, Limiter
 from screentest.llms.meter import Meter, Metered
 from screentest.llms.model import Finish, Message, Model, Reply, Request, Sampling, Usage
@@ -32,6 +32,7 @@ __all__ = [
     "Metered",
     "Model",
     "ModelSpec",
+    "Noted",
     "Pace",
     "Price",
     "Reply",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,7 +42,7 @@ class Journal(Protocol):
         ...
 
     def begin(self, call: Call) -> None:
-        """A call is about to be made."""
+        """The current task's call sets out."""
         ...
 
     async def finish(self, call: Call, reply: Reply) -> None:
@@ -85,12 +86,11 @@ class Journaled:
             return await asyncio.shield(self._journal.guard(self._make(call, request)))
         if isinstance(found, ScreentestError):
             raise found
-        if not found.text:
+        if found.finish == "stop" and not found.text:
             raise EmptyReply("the reply has no text", model=self.name, reply=found)
         return found
 
     async def _make(self, call: Call, request: Request) -> Reply:
-        self._journal.begin(call)
         try:
             reply = await self._model.reply(request)
         except BadReply as error:
@@ -106,9 +106,40 @@ class Journaled:
         return reply
 
 
+class Noted:
+    """A model whose calls are noted in the journal as they set out, past all that could still hold them back.
+
+    Args:
+        model: The model.
+        journal: Where calls are kept.
+        identity: As for :class:`Journaled`.
+    """
+
+    def __init__(self, model: Model, journal: Journal, identity: object) -> None:
+        self._model, self._journal = model, journal
+        self._identity = encoded_identity(identity)
+
+    @property
+    def name(self) -> str:
+        """The label of the model within."""
+        return self._model.name
+
+    async def reply(self, request: Request) -> Reply:
+        """Note ``request``, and pass it on."""
+        self._journal.begin(Call(digest(self._identity, request), request.key, request.purpose, self.name))
+        return await self._model.reply(request)
+
+
 def encoded_identity(identity: object) -> bytes:
     """What a model is, ready for :func:`digest`."""
     return orjson.dumps(identity, option=orjson.OPT_SORT_KEYS)
+
+
+def _encoded(parts: object) -> bytes:
+    try:
+        return orjson.dumps(parts)
+    except orjson.JSONEncodeError:  # text that is no Unicode; the provider will say so
+        return json.dumps(parts).encode()
 
 
 def digest(identity: bytes, request: Request) -> bytes:
@@ -120,7 +151,7 @@ def digest(identity: bytes, request: Request) -> bytes:
         (sampling.temperature, sampling.max_tokens, request.seed),
         _schema(request.schema) if request.schema else None,
     )
-    return hashlib.sha256(identity + b"\n" + orjson.dumps(parts)).digest()
+    return hashlib.sha256(identity + b"\n" + _encoded(parts)).digest()
 
 
 @lru_cache(maxsize=2048)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
@@ -95,6 +95,15 @@ class Reply:
     usage: Usage | None = None
     latency: float = 0.0
     cost: float | None = None
+
+    def after(self, first: Reply) -> Reply:
+        """This reply, with usage, latency and cost of one that was paid for before it added."""
+        return replace(
+            self,
+            usage=None if first.usage is None or self.usage is None else first.usage + self.usage,
+            cost=None if first.cost is None or self.cost is None else first.cost + self.cost,
+            latency=first.latency + self.latency,
+        )
 
 
 class Model(Protocol):

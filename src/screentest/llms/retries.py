@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import count
 
 from screentest.errors import BadReply, CallError, EmptyReply, RateLimited
 from screentest.llms.model import Model, Reply, Request
@@ -47,14 +48,22 @@ class Retrying:
     async def reply(self, request: Request) -> Reply:
         """Answer ``request``, at the latest at the last attempt.
 
+        An empty reply is paid for too: its usage and cost are added to those of the reply in the end.
+
         Raises:
             CallError: The last attempt's, or the first one that cannot be helped.
             BadReply: Likewise.
         """
-        for attempt in range(1, self._attempts):
+        empty: Reply | None = None
+        for attempt in count(1):
             try:
-                return await self._model.reply(request)
+                reply = await self._model.reply(request)
+                return reply.after(empty) if empty else reply
             except (CallError, BadReply) as error:
+                if isinstance(error, BadReply) and error.reply is not None:
+                    error.reply = empty = error.reply.after(empty) if empty else error.reply
+                if attempt >= self._attempts:
+                    raise
                 if not _worthwhile(error, attempt):
                     log.warning("%s [%s]: giving up after attempt %d", error, request.key, attempt)
                     raise
@@ -62,7 +71,7 @@ class Retrying:
                 self.retries[error.kind] += 1
                 log.info("%s [%s]: attempt %d failed, next in %.1f s", error, request.key, attempt, wait)
             await self._sleep(wait)
-        return await self._model.reply(request)
+        raise AssertionError("attempts never run out unnoticed")
 
 
 def _worthwhile(error: CallError | BadReply, attempt: int) -> bool:

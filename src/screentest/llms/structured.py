@@ -48,7 +48,7 @@ async def ask(model: Model, request: Request) -> Reply:
         return replace(first, parsed=parse(first.text, request.schema))
     except _Unparsable as error:
         again = _reask(request, first.text, str(error))
-    second = _summed(first, await model.reply(again))
+    second = (await model.reply(again)).after(first)
     _finished(second, model.name)
     try:
         return replace(second, parsed=parse(second.text, request.schema))
@@ -139,12 +139,3 @@ def _finished(reply: Reply, name: str) -> Reply:
             if not stripped:
                 raise EmptyReply("the reply has no text", model=name, reply=reply)
             return replace(reply, text=stripped)
-
-
-def _summed(first: Reply, second: Reply) -> Reply:
-    return replace(
-        second,
-        usage=None if first.usage is None or second.usage is None else first.usage + second.usage,
-        cost=None if first.cost is None or second.cost is None else first.cost + second.cost,
-        latency=first.latency + second.latency,
-    )

@@ -8,7 +8,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from screentest.llms import (
     Meter,
     Model,
     ModelSpec,
+    Noted,
     Pace,
     Reply,
     Request,
@@ -35,6 +36,7 @@ from screentest.sim.store import Store, Tally
 
 STORE = "run.db"
 _LOCK, _HOLDER = ".lock", ".lock.json"
+_DRAFT = ".run.db.tmp"
 _GRACE = 20.0
 
 
@@ -87,7 +89,8 @@ async def open_run(
 ) -> AsyncIterator[Run]:
     """Open a run directory's store and its models.
 
-    However the body ends, calls under way are waited for (20 seconds at most) and kept: they are being paid for.
+    However the body ends, calls that have set out are waited for (20 seconds at most) and kept: they are being paid
+    for. Those that still wait for their turn are dropped.
     Batches are left at the provider, where the next session finds them.
 
     Args:
@@ -114,10 +117,11 @@ async def open_run(
             budget = None if session.max_usd is None else Budget(session.max_usd, store.spent())
             models: dict[str, Model] = {}
             for label, spec in specs.items():
-                model: Model = Gated(opened[label], gate)
+                identity = spec.identity()
+                model: Model = Gated(Noted(opened[label], store, identity), gate)
                 if budget is not None:
                     model = Budgeted(model, budget, half_price(spec) if batches and not spec.local else spec)
-                models[label] = Journaled(model, store, {**spec.identity(), "base_url": spec.base_url})
+                models[label] = Journaled(model, store, identity)
             try:
                 yield Run(directory, store, models)
             finally:
@@ -156,20 +160,27 @@ def locked(directory: Path) -> Iterator[None]:
 def fork(source: Path, target: Path) -> None:
     """Copy a run's calls into a new run directory, where those that still apply are reused.
 
+    Those that were in flight when the run stopped are left out: the copy may never need them.
+
     Raises:
         InputError: There is no run to copy, or something where the copy should go.
     """
     if not (source / STORE).is_file():
         raise InputError("there is no run to fork", where=str(source), why=f"it has no {STORE}")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target.exists() and (not target.is_dir() or any(file.name != _DRAFT for file in target.iterdir())):
         raise InputError("will not fork into it", where=str(target), why="it is not empty", hint="name a new directory")
     target.mkdir(parents=True, exist_ok=True)
-    original, copy = sqlite3.connect(source / STORE), sqlite3.connect(target / STORE)
+    draft = target / _DRAFT
+    draft.unlink(missing_ok=True)
     try:
-        original.backup(copy)
-    finally:
-        original.close()
-        copy.close()
+        with closing(sqlite3.connect(source / STORE)) as original, closing(sqlite3.connect(draft)) as copy:
+            original.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+            copy.execute("DELETE FROM calls WHERE state = 'begun'")
+            copy.commit()
+    except sqlite3.Error as error:
+        raise InputError("the run cannot be copied", where=str(source / STORE), why=str(error)) from None
+    draft.replace(target / STORE)
 
 
 def _who(holder: Path) -> str:

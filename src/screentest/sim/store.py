@@ -124,17 +124,19 @@ class Store:
 
     Raises:
         InputError: The file is not such a store, or of a newer version.
+        StoreError: It is damaged.
     """
 
     def __init__(self, path: Path, *, replay: bool = False, tally: Tally | None = None) -> None:
         self._replay = replay
         self.tally = tally or Tally()
         self._reader = _connect(path)
-        self._interrupted = {row[0] for row in self._reader.execute("SELECT digest FROM calls WHERE state = 'begun'")}
+        self._interrupted = {row[0] for row in self._rows("SELECT digest FROM calls WHERE state = 'begun'")}
         self.tally.interrupted = len(self._interrupted)
-        self.tally.stored = self._reader.execute("SELECT count(*) FROM calls WHERE state = 'done'").fetchone()[0]
+        self.tally.stored = self._rows("SELECT count(*) FROM calls WHERE state = 'done'")[0][0]
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._running: set[asyncio.Task[Reply]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
+        self._away: set[asyncio.Task[Any] | None] = set()
         self._broken: Exception | None = None
         self._writer = threading.Thread(target=self._write, args=(path,), name="screentest-store", daemon=True)
         self._writer.start()
@@ -145,7 +147,7 @@ class Store:
         Raises:
             StoreError: Replaying, and the call is not in the store.
         """
-        row = self._reader.execute(_FIND, (call.digest,)).fetchone()
+        row = next(iter(self._rows(_FIND, (call.digest,))), None)
         if row and row[0] == "done":
             self.tally.reused += 1
             return _reply(row)
@@ -157,7 +159,8 @@ class Store:
         raise StoreError(f"a replay makes no calls, and {call.key} of {call.model} is not in the store")
 
     def begin(self, call: Call) -> None:
-        """Note that a call is about to be made."""
+        """Note that the current task's call sets out."""
+        self._away.add(asyncio.current_task())
         self.tally.made += 1
         self.tally.repeated += call.digest in self._interrupted
         self._jobs.put((_BEGIN, (call.digest, call.key, call.purpose, call.model), None))
@@ -166,7 +169,7 @@ class Store:
         """Keep a reply; returns once it is on disk."""
         usage = reply.usage
         tokens = (usage.input, usage.output, usage.cached, usage.reasoning) if usage else (None,) * 4
-        said = (reply.text, reply.reasoning, reply.finish, reply.model)
+        said = (_storable(reply.text), _storable(reply.reasoning), reply.finish, reply.model)
         await self._put(_PUT, (*_head(call, "done"), *said, *tokens, reply.latency, reply.cost, None))
 
     async def fail(self, call: Call, error: ScreentestError) -> None:
@@ -179,7 +182,7 @@ class Store:
         """All batches of all sessions, for :class:`screentest.llms.Batches`."""
         return [
             BatchRecord(id=name, model=model, state=state, noted=noted, remote=remote, rungs=orjson.loads(rungs))
-            for name, model, state, noted, remote, rungs in self._reader.execute(_BATCHES)
+            for name, model, state, noted, remote, rungs in self._rows(_BATCHES)
         ]
 
     async def note(self, batch: BatchRecord) -> None:
@@ -195,7 +198,12 @@ class Store:
         return task
 
     async def drain(self, seconds: float) -> None:
-        """Wait for the calls under way, which are being paid for; cancel those that take longer than ``seconds``."""
+        """Wait for the calls that have set out, which are being paid for.
+
+        Those that take longer than ``seconds``, and those that have not set out, are cancelled.
+        """
+        for task in self._running - self._away:
+            task.cancel()
         if self._running:
             _, late = await asyncio.wait(self._running, timeout=seconds)
             for task in late:
@@ -211,11 +219,11 @@ class Store:
 
     def spent(self) -> float:
         """US dollars, as far as they are known, over all sessions."""
-        return self._reader.execute("SELECT total(cost) FROM calls").fetchone()[0]
+        return self._rows("SELECT total(cost) FROM calls")[0][0]
 
     def ledger(self) -> Iterator[LedgerRow]:
         """What was used, by stage, model and purpose, over all sessions."""
-        rows = self._reader.execute(
+        rows = self._rows(
             f"SELECT model, purpose, {_STAGE} AS stage, "  # noqa: S608
             "total(state = 'done'), total(state = 'failed'), total(input), total(output), total(cached), "
             "total(thought), total(state = 'done' AND input IS NULL), total(cost), "
@@ -235,8 +243,15 @@ class Store:
                 unpriced=int(unpriced),
             )
 
+    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        try:
+            return self._reader.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"the store cannot be read: {error}") from error
+
     def _done(self, task: asyncio.Task[Reply]) -> None:
         self._running.discard(task)
+        self._away.discard(task)
         if not task.cancelled():
             task.exception()
 
@@ -255,7 +270,7 @@ class Store:
                 try:
                     _commit(connection, batch)
                     error = None
-                except sqlite3.Error as failure:
+                except Exception as failure:
                     self._broken = error = failure
                 _tell(batch, error)
         finally:
@@ -283,7 +298,10 @@ def standing(path: Path) -> dict[str, Tally]:
     if not path.is_file():
         return {}
     with closing(_connect(path)) as connection:
-        rows = connection.execute(_STANDING)
+        try:
+            rows = connection.execute(_STANDING).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"the store cannot be read: {error}") from error
         return {stage: Tally(stored=int(done), interrupted=int(begun)) for stage, done, begun in rows}
 
 
@@ -330,6 +348,19 @@ def _settle(waiting: list[asyncio.Future[None]], error: Exception | None) -> Non
             future.set_exception(StoreError(f"the store cannot be written: {error}"))
 
 
+def _storable(text: str) -> str | bytes:
+    """Text, or bytes if it is no Unicode (half a surrogate pair), which SQLite takes for no text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def _restored(stored: str | bytes) -> str:
+    return stored.decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else stored
+
+
 def _head(call: Call, state: str) -> tuple[bytes, str, str, str, str]:
     return call.digest, call.key, call.purpose, call.model, state
 
@@ -337,6 +368,7 @@ def _head(call: Call, state: str) -> tuple[bytes, str, str, str, str]:
 def _reply(row: tuple[Any, ...]) -> Reply:
     _, text, reasoning, finish, served, given, out, cached, thought, latency, cost, _ = row
     usage = None if given is None else Usage(input=given, output=out, cached=cached, reasoning=thought)
+    text, reasoning = _restored(text), _restored(reasoning)
     return Reply(text=text, reasoning=reasoning, finish=finish, model=served, usage=usage, latency=latency, cost=cost)
 
 

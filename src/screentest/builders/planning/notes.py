@@ -77,7 +77,7 @@ def shortfall(config: Config, short: float, cells: int) -> tuple[str, ...]:
     if round(short) < 1:
         return ()
     return (
-        f"the cap of {config.build.scenes} scenes is expected to end {round(short)} of {cells} cells before their "
+        f"the cap on scenes, {config.build.scenes}, is expected to end {round(short)} of {cells} cells before their "
         "quota is met: raise build.scenes, or lower build.quota",
     )
 
