@@ -259,6 +259,19 @@ async def test_a_batch_that_the_provider_has_no_more_is_asked_again(
     assert set(server.batches.handed_in.values()) == {1}
 
 
+async def test_going_on_without_batches_is_warned_of(
+    benchmark: Benchmark, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with FakeProvider() as server:
+        settings = config(server)
+        server.batches.result = lambda custom_id, seen: _go_down(server)
+        with pytest.raises(BatchUnreachable):
+            await batched(benchmark, settings, tmp_path / "run")
+        await online(benchmark, settings, tmp_path / "run")
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "screentest.sim.run"]
+    assert "2 batches are still at the provider" in warning
+
+
 async def test_batches_shrink_to_what_the_account_may_enqueue(benchmark: Benchmark, tmp_path: Path) -> None:
     async with FakeProvider() as server:
         settings = config(server)

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
+from pydantic import BaseModel
 
 from batch.stage import PACE
 from fakes import Cancels, Expires, Fails, FakeProvider, Says, improvise, says
@@ -201,6 +202,22 @@ async def test_no_batches_on_a_server_that_is_not_local_stop_the_run() -> None:
             await model.reply(Request(messages=(Message("user", "Hello?"),), purpose="test", key="k"))
         assert caught.value.exit_code == 2
         assert not server.requests
+
+
+class _Choice(BaseModel):
+    name: str
+
+
+async def test_a_result_is_read_by_the_way_it_was_asked_for() -> None:
+    request = Request(messages=(Message("user", "Whom?"),), purpose="test", key="k", schema=_Choice)
+    async with FakeProvider() as server, _wire(server) as wire:
+        log, texts = Log(), []
+        for fields in ({"structured": "tool"}, {}):
+            model = OpenAIModel("gpt", server.spec("openai", **fields), wire)
+            batched = Batched(model, _batches(log), lambda _: OpenAIBatches(wire), b"the same", None)
+            texts.append((await batched.reply(request)).text)
+    assert texts[0] == texts[1]
+    assert server.batches.handed_in.total() == 1
 
 
 async def test_a_batch_is_noted_before_the_provider_has_it_and_when_it_has_it() -> None:

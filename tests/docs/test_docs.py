@@ -69,6 +69,11 @@ def test_the_chinese_edition_links_to_chinese_pages(english: Page) -> None:
     assert strays == []
 
 
+def test_the_index_lists_every_page() -> None:
+    listed = {link for link in page("index").links() if "/" not in link and not link.endswith(".zh.md")}
+    assert listed == {english.path.name for english in ENGLISH if english.path.parent.name == "docs"} - {"index.md"}
+
+
 def _commands(page: Page) -> Iterator[list[str]]:
     for block in page.blocks("sh"):
         for line in block.splitlines():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.projects import emit, emitted, generous, served
-from fakes import FakeProvider, Fails, Says, Seen
+from fakes import Fails, FakeProvider, Says, Seen
 from fakes.models import Scripted, said
 from runs.theatre import LABELS, edited, written
 from screentest.builders import build, load_config

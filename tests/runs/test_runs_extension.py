@@ -1,4 +1,4 @@
-"""Going on with other settings: growth makes only new calls, what would change the outcome is refused, the rest is free."""
+"""Other settings: growth makes new calls only, what would change the outcome is refused, the rest is free."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _edit_the_pool(data: Data, root: Path) -> None:
         (_set("build.quota", 1), "build.quota: 2 → 1"),
         (_set("seed", 8), "seed: 7 → 8"),
         (_set("models.base.temperature", 0.5), "models.base.temperature: nothing → 0.5"),
-        (_set("roles.judge", "other"), 'roles.judge: judge → other'),
+        (_set("roles.judge", "other"), "roles.judge: judge → other"),
         (_set("roles.sources", ["bob"]), "roles.sources: ["),
         (_edit_the_character, "characters.miriam: "),
         (_drop_the_character, "characters.miriam: "),
@@ -212,8 +212,8 @@ async def test_what_only_says_how_to_work_may_change(tmp_path: Path, change: Cal
         edited(file, lambda data: change(data, tmp_path))
         await built(file, tmp_path / "run", concurrency=3, max_usd=None)
         assert (emitted(tmp_path / "run"), len(server.requests)) == (before, seen)
-        frozen = yaml.safe_load((tmp_path / "run/config.yaml").read_text(encoding="utf-8"))
-        assert load_config(tmp_path / "run/config.yaml") == load_config(file), frozen
+        frozen, now = load_config(tmp_path / "run/config.yaml"), load_config(file)
+        assert (frozen.models, frozen.build) == (now.models, now.build), "resume works as the command last did"
 
 
 async def test_a_server_that_moved_is_the_same_model(tmp_path: Path) -> None:

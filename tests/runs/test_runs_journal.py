@@ -81,7 +81,7 @@ async def test_a_reply_of_unknown_usage_and_cost_comes_back_unknown(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "error", [Unavailable("503 no", model="m", status=503), TimedOut("no answer", model="m"), Rejected("400", status=400)]
+    "error", [Unavailable("503", model="m", status=503), TimedOut("no answer", model="m"), Rejected("400", status=400)]
 )
 async def test_a_failed_call_is_made_again_in_the_next_session(tmp_path: Path, error: CallError) -> None:
     model = Scripted(error, said("At last."))
@@ -176,6 +176,8 @@ async def test_a_call_whose_caller_went_away_is_kept_all_the_same(tmp_path: Path
 
 async def test_a_replay_of_a_call_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     model = Scripted(said("never"))
+    async with kept(tmp_path, model):
+        pass
     async with kept(tmp_path, model, replay=True) as (journaled, _):
         with pytest.raises(StoreError, match="a/turn/01 of scripted is not in the store"):
             await journaled.reply(REQUEST)
@@ -227,9 +229,10 @@ class _Other(BaseModel):
 
 
 _TEXT = st.text(max_size=20)
+_MESSAGES = st.builds(Message, st.sampled_from(("system", "user", "assistant")), _TEXT)
 _REQUESTS = st.builds(
     Request,
-    messages=st.lists(st.builds(Message, st.sampled_from(("system", "user", "assistant")), _TEXT), max_size=3).map(tuple),
+    messages=st.lists(_MESSAGES, max_size=3).map(tuple),
     purpose=st.just("test"),
     key=_TEXT,
     seed=st.integers(0, 2**63 - 1),

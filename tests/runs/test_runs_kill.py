@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from builders.projects import emitted
-from runs.conftest import Finished
-from runs.theatre import CONCURRENCY, Theatre, asked, copied, evaluated, settle, states
+from runs.theatre import CONCURRENCY, Finished, Theatre, asked, copied, evaluated, settle, states
+from screentest.builders.verification import verify
 
 
 def _killed_again_and_again(theatre: Theatre, command: Sequence[str], run: Path, moments: Sequence[int]) -> int:
@@ -27,27 +27,33 @@ def _killed_again_and_again(theatre: Theatre, command: Sequence[str], run: Path,
     return lost
 
 
+def _verified(run: Path) -> None:
+    assert not [check for check in verify(run) if check.problem]
+
+
 def test_a_build_killed_at_many_moments_emits_the_same_bytes(finished: Finished, tmp_path: Path) -> None:
     theatre, run = finished.theatre, tmp_path / "run"
     before = len(theatre.server.requests)
-    step = finished.built // 7
-    lost = _killed_again_and_again(theatre, theatre.building(run), run, (1, 2, step, step, step, step, step))
+    step = finished.built.total() // 5
+    lost = _killed_again_and_again(theatre, theatre.building(run), run, (1, step, step, step))
     assert emitted(run) == emitted(finished.run)
-    assert len(theatre.server.requests) - before == finished.built + lost
-    assert asked(theatre.server, before).keys() == asked(theatre.server).keys() & asked(theatre.server, before).keys()
+    sent = asked(theatre.server, before)
+    assert sent.keys() == finished.built.keys() and sent >= finished.built
+    assert sent.total() == finished.built.total() + lost, "asked twice is what was in flight, and nothing else"
     assert states(run) == states(finished.run)
-    theatre.done(theatre.command("verify", run))
+    _verified(run)
 
 
 def test_an_evaluation_killed_at_many_moments_emits_the_same_bytes(finished: Finished, tmp_path: Path) -> None:
     theatre, run = finished.theatre, tmp_path / "eval"
     before = len(theatre.server.requests)
-    step = finished.compared // 4
     command = theatre.evaluating(finished.run / "benchmark", run)
-    lost = _killed_again_and_again(theatre, command, run, (1, step, step))
+    lost = _killed_again_and_again(theatre, command, run, (1, finished.compared.total() // 2))
     assert evaluated(run) == evaluated(finished.evaluation)
-    assert len(theatre.server.requests) - before == finished.compared + lost
-    theatre.done(theatre.command("verify", run))
+    sent = asked(theatre.server, before)
+    assert sent.keys() == finished.compared.keys()
+    assert sent.total() == finished.compared.total() + lost
+    _verified(run)
 
 
 _DIES_AT_FSYNC = """
@@ -70,24 +76,21 @@ def test_a_kill_while_files_are_emitted_loses_none_and_leaves_no_litter(finished
     for file in ("trajectories.jsonl", "review.jsonl"):
         (run / file).unlink()
     before = len(theatre.server.requests)
-    for survived in range(5):
+    for survived in (0, 3, 4):
         program = [sys.executable, "-c", _DIES_AT_FSYNC, str(survived), *theatre.building(run)[3:]]
         assert theatre.do(program).code == -signal.SIGKILL
     theatre.done(theatre.building(run))
     assert emitted(run) == emitted(finished.run)
     assert len(theatre.server.requests) == before
-    theatre.done(theatre.command("verify", run))
+    _verified(run)
 
 
-def test_a_kill_while_an_evaluation_is_emitted(finished: Finished, tmp_path: Path) -> None:
-    theatre, run = finished.theatre, tmp_path / "eval"
-    run = copied(finished.evaluation, run)
+def test_a_kill_while_an_evaluation_is_emitted_loses_nothing(finished: Finished, tmp_path: Path) -> None:
+    theatre, run = finished.theatre, copied(finished.evaluation, finished.evaluation.parent / "emitted")
     (run / "results.json").unlink()
-    command: Callable[[], list[str]] = lambda: theatre.evaluating(finished.run / "benchmark", run)  # noqa: E731
+    command = theatre.evaluating(finished.run / "benchmark", run)
     before = len(theatre.server.requests)
-    for survived in range(2):
-        program = [sys.executable, "-c", _DIES_AT_FSYNC, str(survived), *command()[3:]]
-        assert theatre.do(program).code == -signal.SIGKILL
-    theatre.done(command())
+    assert theatre.do([sys.executable, "-c", _DIES_AT_FSYNC, "1", *command[3:]]).code == -signal.SIGKILL
+    theatre.done(command)
     assert evaluated(run) == evaluated(finished.evaluation)
     assert len(theatre.server.requests) == before

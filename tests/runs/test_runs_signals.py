@@ -11,26 +11,23 @@ import pytest
 
 from builders.projects import emitted
 from fakes import FakeProvider
-from runs.conftest import Finished
-from runs.theatre import CONCURRENCY, Theatre, states, written
+from runs.theatre import CONCURRENCY, Finished, Theatre, states, written
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_calls_in_flight_are_kept_and_none_is_repeated(
-    finished: Finished, tmp_path: Path, how: signal.Signals
-) -> None:
+def test_calls_in_flight_are_kept_and_none_is_repeated(finished: Finished, tmp_path: Path, how: signal.Signals) -> None:
     theatre, run = finished.theatre, tmp_path / "run"
     before = len(theatre.server.requests)
-    ended, seen = theatre.cut(theatre.building(run), finished.built // 2, how)
+    ended, seen = theatre.cut(theatre.building(run), finished.built.total() // 2, how)
     assert ended.code == 75
     assert ended.err.splitlines()[-1].startswith("screentest: interrupted; every finished call is kept")
     assert "Traceback" not in ended.err and "never retrieved" not in ended.err
     assert states(run) == {"done": seen}, "what was in flight is kept, what was not yet sent has left no trace"
     again = theatre.done(theatre.building(run))
     assert f"Going on: {seen} finished calls are in the store, 0 were in flight" in again.err
-    assert len(theatre.server.requests) - before == finished.built
+    assert len(theatre.server.requests) - before == finished.built.total()
     assert emitted(run) == emitted(finished.run)
 
 

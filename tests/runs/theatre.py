@@ -1,4 +1,4 @@
-"""A theatre for whole runs: a project at a fake provider, the command line as a subprocess, and ways to cut it short."""
+"""A theatre for whole runs: a project at a fake provider, commands as subprocesses, and ways to cut them short."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +72,13 @@ class Theatre:
         server: The fake provider, in a thread.
         root: The project's directory.
         config: Its configuration.
+        behaviour: What the server answers when nothing is cut.
     """
 
     server: FakeProvider
     root: Path
     config: Path
-    environment: dict[str, str] = field(default_factory=dict)
+    behaviour: Behaviour = generous
 
     def command(self, *arguments: object) -> list[str]:
         """A command line."""
@@ -95,9 +96,9 @@ class Theatre:
     def start(self, command: Sequence[str]) -> subprocess.Popen[str]:
         """Start a command."""
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-        environment = kept | {"SENTINEL_KEY": KEY} | self.environment
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, **pipes, text=True, env=environment, cwd=self.root)  # noqa: S603
+        environment = kept | {"SENTINEL_KEY": KEY}
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment, cwd=self.root)  # noqa: S603
 
     def finish(self, process: subprocess.Popen[str]) -> Ended:
         """Wait for a command to end."""
@@ -139,7 +140,24 @@ class Theatre:
         settle(self.server)
         return ended, len(self.server.requests) - seen
 
-    behaviour: Behaviour = generous
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that nobody interrupted.
+
+    Attributes:
+        theatre: Where it was made; its server is slow enough to be cut short.
+        run: The build.
+        evaluation: The evaluation.
+        built: How often the build sent each body.
+        compared: How often the evaluation did.
+    """
+
+    theatre: Theatre
+    run: Path
+    evaluation: Path
+    built: Counter[str]
+    compared: Counter[str]
 
 
 def settle(server: FakeProvider) -> None:

@@ -52,7 +52,7 @@ async def build(
     progress.quota, progress.cells = config.build.quota, ingredients.cells
     progress.dimensions = ingredients.dimensions
     with locked(run):
-        freeze(run, "build", identity, config)
+        freeze(run, "build", identity, config.relative_to(run))
         async with open_run(run, cast(config), session, meter) as opened:
             cells = await _campaign(config, ingredients, opened.models, progress).run(ingredients.cells)
         benchmark = emit(config, ingredients, identity, cells, run)

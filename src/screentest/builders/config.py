@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -179,6 +180,17 @@ class Config(_Section):
                 raise ValueError(f"roles.{role} names an unknown model {label!r}; {hint}")
         return self
 
+    def relative_to(self, directory: Path) -> Config:
+        """The same configuration for a file in ``directory``, so that a run and its project can be moved together."""
+        path, dimensions = self.pool.path, self.dimensions
+        return self.model_copy(
+            update={
+                "pool": self.pool.model_copy(update={"path": path and _relative(path, directory)}),
+                "characters": tuple(str(_relative(Path(pattern), directory)) for pattern in self.characters),
+                "dimensions": dimensions and _relative(dimensions, directory),
+            }
+        )
+
     @property
     def offline(self) -> bool:
         """Whether every model is an understudy."""
@@ -188,6 +200,13 @@ class Config(_Section):
     def rehearsal(self) -> bool:
         """Whether any model is an understudy, so that results say nothing about real models."""
         return any(self.models[label].provider == "understudy" for _, label in self.roles.items())
+
+
+def _relative(path: Path, directory: Path) -> Path:
+    try:
+        return Path(os.path.relpath(path.absolute(), directory.resolve()))
+    except ValueError:  # another drive
+        return path.absolute()
 
 
 def understudies(**changes: Any) -> Config:

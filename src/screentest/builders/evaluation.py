@@ -21,6 +21,7 @@ from screentest.prompts import prompts_digest
 from screentest.sim import Run, Session, locked, open_run
 
 _STAGE = "eval"
+_OWN = "benchmark"
 
 
 async def evaluate(
@@ -62,7 +63,7 @@ async def evaluate(
         raise InputError("the benchmark has no items", where=str(benchmark.path))
     with locked(run):
         labels = _labels(config, run, tested)
-        freeze(run, _STAGE, _identity(config, benchmark, labels, run), config)
+        freeze(run, _STAGE, _identity(config, benchmark, labels, run), config.relative_to(run))
         progress.comparisons = len(items) * len(labels)
         specs = {label: config.models[label] for label in sorted({*labels, config.roles.base, config.roles.judge})}
         async with open_run(run, specs, session, meter) as opened:
@@ -112,16 +113,20 @@ async def rejudge(
         raise InputError(f"unknown model {judge!r}", where="--rejudge", hint=f"models are: {', '.join(config.models)}")
     with locked(run):
         before = frozen(run, _STAGE)
-        if before is None or before["benchmark"] != benchmark.manifest.content_hash:
+        if before is None or before["benchmark"] not in (_OWN, benchmark.manifest.content_hash[:16]):
             why = "nothing was evaluated in it" if before is None else "it was evaluated on another benchmark"
             raise InputError("there is nothing to judge again", where=str(run), why=why, hint="run `screentest eval`")
         roles = config.roles.model_copy(update={"judge": judge, "base": before["base"]})
         config = config.model_copy(update={"seed": before["seed"], "roles": roles})
         stored = list(read_comparisons(run / "evaluations.jsonl"))
+        items = {item.id: item for item in benchmark.items()}
+        if gone := sorted({comparison.item for comparison in stored} - items.keys()):
+            hint = "run `screentest eval` again first"
+            raise InputError("the benchmark has changed since it was evaluated on", where=gone[0], hint=hint)
         progress.comparisons = len(stored)
         async with open_run(run, {judge: config.models[judge]}, session, meter) as opened:
             trial = _trial(benchmark, config, opened, session, progress)
-            comparisons = await trial.hold_again({item.id: item for item in benchmark.items()}, stored)
+            comparisons = await trial.hold_again(items, stored)
         results = summarise(benchmark, config, before["tested"], comparisons)
         _emit(run, f".{judge}", results, comparisons)
     _check(config, results, comparisons)
@@ -155,10 +160,14 @@ def _labels(config: Config, run: Path, tested: Sequence[str]) -> tuple[str, ...]
 
 
 def _identity(config: Config, benchmark: Benchmark, labels: Sequence[str], run: Path) -> dict[str, Any]:
-    """What decides the outcome of an evaluation, apart from the replies."""
+    """What decides the outcome of an evaluation, apart from the replies.
+
+    A benchmark that was built in the same run directory may grow with it.
+    """
     base, judge = config.roles.base, config.roles.judge
+    place = os.path.relpath(benchmark.path.resolve(), run.resolve())
     return {
-        "benchmark": benchmark.manifest.content_hash,
+        "benchmark": _OWN if place == _OWN else benchmark.manifest.content_hash[:16],
         "seed": config.seed,
         "base": base,
         "judge": judge,
@@ -166,7 +175,7 @@ def _identity(config: Config, benchmark: Benchmark, labels: Sequence[str], run: 
         "models": growing({label: config.models[label].identity() for label in dict.fromkeys([base, judge, *labels])}),
         "evaluate": identity(config.evaluate),
         "prompts": prompts_digest(),
-        "_benchmark": os.path.relpath(benchmark.path.resolve(), run.resolve()),
+        "_benchmark": place,
     }
 
 

@@ -145,25 +145,30 @@ def freeze(directory: Path, stage: str, identity: dict[str, Any], config: BaseMo
         directory: The run's directory.
         stage: ``build`` or ``eval``.
         identity: What decides the stage's outcome.
-        config: The configuration, kept beside it for people and for ``resume``.
+        config: The configuration, kept beside it for people and for ``resume``; its paths relative to the directory.
 
     Raises:
         InputError: The stage began with other settings; names each.
     """
     file = identity_file(directory, stage)
     identity = orjson.loads(orjson.dumps(identity))
-    if (before := _frozen(file)) is not None:
-        if found := list(changes(before, identity)):
-            raise InputError(
-                f"this run began with other settings ({len(found)} differ)",
-                where=str(directory),
-                why="; ".join(map(str, found)),
-                hint="use another --run directory, undo the change, or go on in a copy with --fork NEW",
-            )
+    before = _frozen(file)
+    if before is not None and (found := list(changes(before, identity))):
+        raise InputError(
+            f"this run began with other settings ({len(found)} differ)",
+            where=str(directory),
+            why="; ".join(map(str, found)),
+            hint="use another --run directory, undo the change, or go on in a copy with --fork NEW",
+        )
+    freeze_config(directory, stage, config)
+    _renew(file, orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def freeze_config(directory: Path, stage: str, config: BaseModel) -> None:
+    """Write the configuration of a stage into a run directory."""
     data = config.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     text = yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=120)
     _renew(config_file(directory, stage), text.encode())
-    _renew(file, orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _renew(file: Path, data: bytes) -> None:

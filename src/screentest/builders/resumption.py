@@ -12,7 +12,7 @@ import orjson
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.config import Config, load_config
 from screentest.builders.files import replace_file
-from screentest.builders.identity import config_file, frozen, identity_file
+from screentest.builders.identity import config_file, freeze_config, frozen, identity_file
 from screentest.errors import InputError
 
 
@@ -61,6 +61,16 @@ def stages(run: Path) -> tuple[Stage, ...]:
     return tuple(found)
 
 
+def is_finished(config: Config, run: Path) -> bool:
+    """Whether a run holds the benchmark that a configuration asks for, so that building it makes no call."""
+    try:
+        manifest = Benchmark.open(run / "benchmark").manifest
+    except InputError:
+        return False
+    built = manifest.config
+    return built["build"]["quota"] == config.build.quota and set(built["roles"]["sources"]) == set(config.roles.sources)
+
+
 def copy_frozen(source: Path, target: Path) -> None:
     """Copy what a run has frozen into another run directory."""
     for stage in ("build", "eval"):
@@ -73,8 +83,7 @@ def copy_frozen(source: Path, target: Path) -> None:
             inside = benchmark.is_relative_to(source.resolve())
             identity["_benchmark"] = place if inside else os.path.relpath(benchmark, target.resolve())
         replace_file(target / file.name, orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
-        config = config_file(source, stage)
-        replace_file(target / config.name, config.read_bytes())
+        freeze_config(target, stage, load_config(config_file(source, stage)).relative_to(target))
 
 
 def emitted(run: Path) -> dict[str, str]:

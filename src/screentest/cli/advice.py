@@ -19,7 +19,7 @@ from screentest.errors import InputError, ScreentestError
 from screentest.sim import Session
 
 ConfigFile = Annotated[
-    Path | None, typer.Argument(metavar="[CONFIG]", help="A configuration file; the understudies if left out.")
+    Path | None, typer.Argument(metavar="CONFIG", help="A configuration file; the understudies if left out.")
 ]
 Concurrency = Annotated[int, typer.Option(min=1, metavar="N", help="The most model calls in flight.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -43,8 +43,8 @@ def plan_command(
 ) -> None:
     """Say what a run will take: calls, tokens, cost, time.
 
-    Also says how sure the result will be. Makes no model call. Prompts are the real ones, of a sample of the pool's scenes; everything else that is assumed is
-    shown. A price that is not configured makes a cost unknown, never zero.
+    Also says how sure the result will be. Makes no model call. Prompts are the real ones, of a sample of the pool's
+    scenes; everything else that is assumed is shown. A price that is not configured makes a cost unknown, never zero.
 
     \b
     Examples:
@@ -71,8 +71,8 @@ def plan_command(
 def doctor_command(config: ConfigFile = None, concurrency: Concurrency = 8, json: Json = False) -> None:
     """Check keys, models, structured replies, the judge.
 
-    Says what to change. Says first how many model calls it will make, then makes them. Exit code 0 if all is well, 2 if something must be
-    changed. No key is ever shown.
+    Says first how many model calls it will make, makes them, and says what to change. Exit code 0 if all is well, 2 if
+    something must be changed. No key is ever shown.
 
     \b
     Examples:

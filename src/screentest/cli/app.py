@@ -13,7 +13,7 @@ from screentest.builders import Benchmark, understudies
 from screentest.cli import tables
 from screentest.cli.advice import doctor_command, plan_command
 from screentest.cli.casting import character_app, pool_app
-from screentest.cli.console import configuration, fail, note, out, run, set_up_logging
+from screentest.cli.console import configuration, fail, note, out, run, set_up_logging, speak_json
 from screentest.cli.running import Runner
 from screentest.cli.runs import (
     diff_command,
@@ -71,6 +71,7 @@ def main(
 ) -> None:
     """Stage scenes, let models play characters, judge them, and emit a benchmark of what tells models apart."""
     set_up_logging(verbose)
+    speak_json(False)
 
 
 @app.command()
@@ -192,6 +193,7 @@ def build_command(
       screentest build --run run
       screentest build my/config.yaml --run my/run --concurrency 64 --max-usd 20
     """
+    speak_json(json_progress)
     try:
         settings = configuration(config, seed, os.environ)
         directory = forked(directory, fork_to)
@@ -221,6 +223,9 @@ def eval_command(
         str | None,
         typer.Option(metavar="LABEL", help="Judge the stored replies again with this model; nothing is generated."),
     ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Use the providers' batch APIs: half the price, within a day.")
+    ] = False,
     json_progress: JsonProgress = False,
 ) -> None:
     """Evaluate models on a benchmark.
@@ -234,14 +239,16 @@ def eval_command(
       screentest eval run/benchmark --run eval
       screentest eval run/benchmark --config my/config.yaml --model sonnet --model qwen --run eval
       screentest eval run/benchmark --config my/config.yaml --run eval --rejudge sonnet
+      screentest eval run/benchmark --config my/config.yaml --run eval --batch
     """
+    speak_json(json_progress)
     try:
         settings = configuration(config or frozen_config(directory, benchmark), seed, os.environ)
         opened = Benchmark.open(benchmark)
         directory = forked(directory, fork_to)
     except ScreentestError as error:
         raise fail(error) from None
-    runner = Runner(directory, Session(concurrency=concurrency, max_usd=max_usd), json_progress)
+    runner = Runner(directory, Session(concurrency=concurrency, max_usd=max_usd, batch=batch), json_progress)
     job = (
         runner.rejudge(opened, settings, rejudge) if rejudge else runner.evaluate(opened, settings, tuple(model or ()))
     )

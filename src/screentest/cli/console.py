@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+import orjson
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -36,6 +37,7 @@ UNDERSTUDY = (
 )
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_LOG_LINE = "%(levelname)s run=%(run)s %(name)s: %(message)s"
 _KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 
 
@@ -44,14 +46,38 @@ def clean(text: str, style: str = "") -> Text:
     return Text(_CONTROL.sub("�", text), style=style)
 
 
+class _Style:
+    as_json = False
+
+
+def speak_json(wanted: bool) -> None:
+    """From now on say everything on standard error as JSON, one object a line; or again as text."""
+    _Style.as_json = wanted
+    for handler in logging.getLogger().handlers:
+        if _run_name in handler.filters:
+            handler.setFormatter(_JsonFormatter() if wanted else logging.Formatter(_LOG_LINE))
+
+
+def tell(record: Mapping[str, object]) -> None:
+    """One JSON object on standard error."""
+    print(orjson.dumps(record).decode(), file=sys.stderr, flush=True)
+
+
 def note(text: str, style: str = "") -> None:
     """Say something beside the result, on standard error."""
-    err.print(clean(text, style), soft_wrap=True)
+    if _Style.as_json:
+        tell({"event": "note", "text": text})
+    else:
+        err.print(clean(text, style), soft_wrap=True)
 
 
 def fail(error: ScreentestError) -> typer.Exit:
     """Say in one line what went wrong; returns what to raise."""
-    note(f"screentest: {' '.join(str(error).split())}", "red")
+    message = " ".join(str(error).split())
+    if _Style.as_json:
+        tell({"event": "error", "kind": error.kind, "message": message, "exit_code": error.exit_code})
+    else:
+        note(f"screentest: {message}", "red")
     return typer.Exit(error.exit_code)
 
 
@@ -102,6 +128,12 @@ def run(job: Coroutine[Any, Any, T], interrupted: str = KEPT) -> T:
         raise fail(error) from None
 
 
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        told = {"event": "log", "level": record.levelname, "run": _run_name.run, "logger": record.name}
+        return orjson.dumps({**told, "message": super().format(record)}).decode()
+
+
 class _RunName(logging.Filter):
     """Tells every log record which run it belongs to."""
 
@@ -123,7 +155,7 @@ def log_run(directory: Path) -> None:
 def set_up_logging(verbose: bool) -> None:
     """Log to standard error: warnings only, or everything of ours with ``--verbose``."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(levelname)s run=%(run)s %(name)s: %(message)s"))
+    handler.setFormatter(logging.Formatter(_LOG_LINE))
     handler.addFilter(_run_name)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("screentest").setLevel(logging.INFO if verbose else logging.ERROR)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
-import orjson
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -18,6 +16,7 @@ from rich.text import Text
 
 from screentest.builders import EvaluationProgress, Progress
 from screentest.cli.console import clean, err
+from screentest.cli.console import tell as tell_json
 from screentest.llms import Meter
 from screentest.sim import Tally
 
@@ -74,7 +73,7 @@ async def watched(display: Display, *, as_json: bool) -> AsyncIterator[None]:
 
     def tell() -> None:
         if as_json:
-            print(orjson.dumps(display.record()).decode(), file=sys.stderr, flush=True)
+            tell_json(display.record())
         elif line := display.line():
             err.print(line, soft_wrap=True)
 
@@ -183,7 +182,7 @@ class EvaluationDisplay:
             return ""
         return (
             f"eval: {progress.done}/{progress.comparisons} comparisons ({progress.failed} without a score), "
-            f"{_calls(self.meter, self.tally, self.clock)}, ETA {self.clock.remaining(share)}"
+            f"{_calls(self.meter, self.tally, self.clock)}{_batches(self.meter)}, ETA {self.clock.remaining(share)}"
         )
 
     def grid(self) -> RenderableType:
@@ -203,6 +202,7 @@ class EvaluationDisplay:
             "event": "progress",
             "stage": "eval",
             "comparisons": {"done": progress.done, "all": progress.comparisons, "unscored": progress.failed},
+            "batches": asdict(self.meter.batches),
             **_calls_record(self.meter, self.tally, self.clock),
         }
 
@@ -220,6 +220,13 @@ def _calls(meter: Meter, tally: Tally, clock: Clock) -> str:
         f"{meter.finished} calls ({reused}{meter.in_flight} in flight, {failed} failed, {meter.retries} retries, "
         f"{rate:.0f}/s), tokens {tokens}"
     )
+
+
+def _batches(meter: Meter) -> str:
+    batches = meter.batches
+    if not (batches.open or batches.submitted or batches.ended):
+        return ""
+    return f", batches: {batches.submitted} at the provider ({batches.waiting} requests), {batches.ended} ended"
 
 
 def _calls_record(meter: Meter, tally: Tally, clock: Clock) -> dict[str, object]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import orjson
-
 from screentest.builders import Benchmark, Config, EvaluationProgress, Progress, Results, build, evaluate, rejudge
+from screentest.builders.planning import plan_build
+from screentest.builders.resumption import is_finished
 from screentest.cli import tables
-from screentest.cli.console import UNDERSTUDY, log_run, note
+from screentest.cli.console import UNDERSTUDY, log_run, note, tell
 from screentest.cli.progress import BuildDisplay, EvaluationDisplay, watched
 from screentest.llms import Meter
 from screentest.sim import STORE, Session, Tally, standing
@@ -32,17 +31,19 @@ class Runner:
 
     async def build(self, config: Config) -> Benchmark:
         """Build, and print what it came to."""
-        session = self._begin("build", config)
+        session = await self._begin("build", config)
         progress, meter = Progress(), Meter()
         async with watched(BuildDisplay(progress, meter, session.tally), as_json=self.as_json):
             benchmark = await build(config, self.directory, session=session, progress=progress, meter=meter)
         self._end("build", meter, session.tally)
-        tables.build_report(benchmark.manifest.report)
+        tables.build_report(benchmark.manifest.report, config.build.quota)
         return benchmark
 
     async def evaluate(self, benchmark: Benchmark, config: Config, tested: tuple[str, ...] = ()) -> Results:
         """Evaluate."""
-        session = self._begin("eval", config)
+        session = await self._begin(
+            "eval", config, benchmark.manifest.items * (1 + 3 * len(tested or config.roles.tested))
+        )
         progress, meter = EvaluationProgress(), Meter()
         async with watched(EvaluationDisplay(progress, meter, session.tally), as_json=self.as_json):
             results = await evaluate(
@@ -59,7 +60,7 @@ class Runner:
 
     async def rejudge(self, benchmark: Benchmark, config: Config, judge: str) -> Results:
         """Judge the stored replies of an evaluation again."""
-        session = self._begin("rejudge", config)
+        session = await self._begin("rejudge", config)
         progress, meter = EvaluationProgress(), Meter()
         async with watched(EvaluationDisplay(progress, meter, session.tally), as_json=self.as_json):
             results = await rejudge(
@@ -68,33 +69,44 @@ class Runner:
         self._end("rejudge", meter, session.tally)
         return results
 
-    def _begin(self, stage: str, config: Config) -> Session:
+    async def _begin(self, stage: str, config: Config, planned: int | None = None) -> Session:
         """Say where the run stands; returns the stage's own session, which counts from zero."""
         log_run(self.directory)
-        session = replace(self.session, tally=Tally())
-        before = standing(self.directory / STORE).get("build" if stage == "build" else "eval")
-        stored, interrupted = (before.stored, before.interrupted) if before else (0, 0)
+        before = standing(self.directory / STORE).get("build" if stage == "build" else "eval", Tally())
+        if planned is None and stage == "build" and before.stored and not self.session.replay:
+            planned = await _planned_calls(config, self.directory, before.stored)
+        todo = None if planned is None else max(0, planned - before.stored)
         if self.as_json:
-            self._tell({"event": "begin", "stage": stage, "stored": stored, "interrupted": interrupted})
-            return session
+            standing_now = {"stored": before.stored, "interrupted": before.interrupted, "to_do": todo}
+            tell({"event": "begin", "stage": stage, "run": str(self.directory), **standing_now})
+            return replace(self.session, tally=Tally())
         if config.rehearsal:
             note(UNDERSTUDY, "yellow")
-        if stored or interrupted:
+        if before.stored or before.interrupted:
             verb = "Replaying" if self.session.replay else "Going on"
-            note(f"{verb}: {stored} finished calls are in the store, {interrupted} were in flight when it stopped.")
-        return session
+            rest = "" if todo is None else f"; {'about ' if stage == 'build' and todo else ''}{todo} to do"
+            note(
+                f"{verb}: {before.stored} finished calls are in the store, {before.interrupted} were in flight when it "
+                f"stopped{rest}."
+            )
+        return replace(self.session, tally=Tally())
 
     def _end(self, stage: str, meter: Meter, tally: Tally) -> None:
+        new = tally.made - tally.repeated
         if self.as_json:
-            calls = {"reused": tally.reused, "repeated": tally.repeated, "new": tally.made - tally.repeated}
-            self._tell({"event": "end", "stage": stage, "calls": calls})
+            calls = {"reused": tally.reused, "repeated": tally.repeated, "new": new}
+            tell({"event": "end", "stage": stage, "run": str(self.directory), "calls": calls})
             return
         if tally.reused:
-            new = tally.made - tally.repeated
             note(f"Calls: {tally.reused} reused, {tally.repeated} repeated that were in flight, {new} new.")
         if meter.cost or meter.unpriced:
             unknown = f", plus {meter.unpriced} calls of unknown cost" if meter.unpriced else ""
             note(f"Spent in this session: ${meter.cost:.4f}{unknown}.")
 
-    def _tell(self, record: dict[str, object]) -> None:
-        print(orjson.dumps({**record, "run": str(self.directory)}).decode(), file=sys.stderr, flush=True)
+
+async def _planned_calls(config: Config, run: Path, stored: int) -> int | None:
+    """How many calls a build will have made in the end, if that can be said: all are stored, or an estimate."""
+    if is_finished(config, run):
+        return stored
+    expected = round((await plan_build(config)).stage("build").calls.expected)
+    return expected if expected > stored else None

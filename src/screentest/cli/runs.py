@@ -13,7 +13,7 @@ from screentest.builders.identity import config_file, identity_file
 from screentest.builders.resumption import Stage, copy_frozen, emitted, stages
 from screentest.builders.verification import verify
 from screentest.cli import tables
-from screentest.cli.console import clean, fail, note, out, run
+from screentest.cli.console import clean, fail, note, out, run, speak_json
 from screentest.cli.running import Runner
 from screentest.errors import InputError, ScreentestError
 from screentest.sim import STORE, Session, Store, fork
@@ -39,6 +39,7 @@ def resume_command(
     Example:
       screentest resume run
     """
+    speak_json(json_progress)
     _perform(directory, Session(concurrency=concurrency, max_usd=max_usd), json_progress)
 
 

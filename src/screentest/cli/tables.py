@@ -50,8 +50,8 @@ def leaderboard(results: Results) -> None:
             out.print(clean(f"{label}: {result.unscored} of {result.items} items have no score ({failed})", "red"))
     out.print()
     out.print(
-        "Headline: unweighted mean over dimensions; intervals resample conversations. "
-        "est., syn.: established and synthesized characters; gap: est. minus syn.",
+        "Headline: unweighted mean over dimensions; a tie with the base is worth 16.7, not 50. Intervals resample "
+        "conversations. est., syn.: established and synthesized characters; gap: est. minus syn.",
         style="dim",
     )
     if results.understudy:
@@ -79,14 +79,18 @@ def _parts(ranking: Sequence[tuple[str, ModelResult]]) -> Table:
     return table
 
 
-def build_report(report: BuildReport) -> None:
+def build_report(report: BuildReport, quota: int) -> None:
     """Print what a build came to."""
+    filled = sum(min(quota, kept) for cell in report.cells for kept in cell.kept.values())
     lines = [
         f"{report.conversations} conversations: {report.kept} kept, {report.graded_low} graded low, "
         f"{report.ungraded} with nothing to keep, {report.failed} failed",
         f"{report.auditions} auditions: {report.items} items, {report.flagged} flagged for review, {report.ties} ties, "
         f"{report.lost} won by the base, {report.in_conversations_not_kept} in conversations not kept",
     ]
+    if report.items > filled:
+        surplus = report.items - filled
+        lines.append(f"{filled} items fill the quotas; {surplus} more came up on the way and are kept as well")
     if report.faults:
         lines.append("faults: " + ", ".join(f"{count} {kind}" for kind, count in report.faults.items()))
     for cell in report.cells:

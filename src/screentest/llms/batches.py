@@ -15,7 +15,7 @@ from screentest.llms.spec import Rung
 
 log = logging.getLogger(__name__)
 
-_GRACE = 20.0
+_GRACE = 8.0
 _PATIENCE = 30
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import sqlite3
@@ -33,6 +34,8 @@ from screentest.llms import (
 )
 from screentest.sim.scheduler import Gated
 from screentest.sim.store import Store, Tally
+
+log = logging.getLogger(__name__)
 
 STORE = "run.db"
 _LOCK, _HOLDER = ".lock", ".lock.json"
@@ -103,8 +106,12 @@ async def open_run(
         InputError: A key or a price is missing, or the store cannot be opened.
     """
     store = Store(directory / STORE, replay=session.replay, tally=session.tally)
-    batches = Batches(store, session.pace, meter.batches) if session.batch else None
     try:
+        batches = Batches(store, session.pace, meter.batches) if session.batch else None
+        if not session.batch and not session.replay and (away := _away(store)):
+            log.warning(
+                "%s: %d batches are still at the provider; only --batch fetches what they cost", directory, away
+            )
         async with AsyncExitStack() as stack:
             if session.replay:
                 opened: Mapping[str, Model] = {label: _Absent(label) for label in specs}
@@ -181,6 +188,10 @@ def fork(source: Path, target: Path) -> None:
     except sqlite3.Error as error:
         raise InputError("the run cannot be copied", where=str(source / STORE), why=str(error)) from None
     draft.replace(target / STORE)
+
+
+def _away(store: Store) -> int:
+    return sum(batch.state in {"submitting", "submitted"} for batch in store.batches())
 
 
 def _who(holder: Path) -> str:

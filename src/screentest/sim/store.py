@@ -130,6 +130,9 @@ class Store:
     def __init__(self, path: Path, *, replay: bool = False, tally: Tally | None = None) -> None:
         self._replay = replay
         self.tally = tally or Tally()
+        if replay and not path.is_file():
+            why = "the file is not there, so that no call can be answered"
+            raise InputError("there is nothing to replay", where=str(path), why=why)
         self._reader = _connect(path)
         self._interrupted = {row[0] for row in self._rows("SELECT digest FROM calls WHERE state = 'begun'")}
         self.tally.interrupted = len(self._interrupted)
@@ -200,16 +203,18 @@ class Store:
     async def drain(self, seconds: float) -> None:
         """Wait for the calls that have set out, which are being paid for.
 
-        Those that take longer than ``seconds``, and those that have not set out, are cancelled.
+        Those that take longer than ``seconds``, and those that have not set out, are cancelled; all of them if this is.
         """
         for task in self._running - self._away:
             task.cancel()
-        if self._running:
-            _, late = await asyncio.wait(self._running, timeout=seconds)
-            for task in late:
+        try:
+            if self._running:
+                await asyncio.wait(self._running, timeout=seconds)
+        finally:
+            for task in self._running:
                 task.cancel()
-            if late:
-                await asyncio.wait(late)
+        if self._running:
+            await asyncio.wait(self._running)
 
     def close(self) -> None:
         """Write what is waiting, and close the file."""
