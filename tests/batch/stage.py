@@ -14,7 +14,8 @@ from fakes import FakeProvider
 from screentest.builders import Benchmark, Config, evaluate
 from screentest.llms import Meter, Pace, batches
 from screentest.llms.wire import Wire
-from screentest.sim import Session, Store, run
+from screentest.sim import Session, run
+from screentest.sim.database import Writer
 
 T = TypeVar("T")
 Protocol = Literal["openai", "anthropic"]
@@ -59,7 +60,7 @@ class Fuse:
 
     def __init__(self, patch: pytest.MonkeyPatch, at: int) -> None:
         self.at, self.steps, self.blown = at, 0, asyncio.Event()
-        for owner, name in ((Wire, "send"), (Wire, "upload"), (Store, "_put")):
+        for owner, name in ((Wire, "send"), (Wire, "upload"), (Writer, "write")):
             patch.setattr(owner, name, self._around(getattr(owner, name)))
         patch.setattr(batches, "_GRACE", 0.0)
         patch.setattr(run, "_GRACE", 0.0)

@@ -17,7 +17,7 @@ from runs.theatre import LABELS, edited, written
 from screentest.builders import build, load_config
 from screentest.errors import BudgetExhausted, CallError, InputError, Unavailable
 from screentest.llms import Budget, Budgeted, Message, ModelSpec, Price, Request
-from screentest.sim import Session, Store
+from screentest.sim import Session, ledger
 
 PRICE = {"input": 3.0, "output": 15.0, "cached": 0.3}
 SPEC = ModelSpec.model_validate(
@@ -104,11 +104,7 @@ def _metered(server: FakeProvider) -> float:
 
 
 def _spent(run: Path) -> float:
-    store = Store(run / "run.db")
-    try:
-        return sum(row.cost for row in store.ledger())
-    finally:
-        store.close()
+    return sum(row.cost for row in ledger(run / "run.db"))
 
 
 async def test_the_ledger_agrees_with_the_server(tmp_path: Path) -> None:
@@ -117,9 +113,7 @@ async def test_the_ledger_agrees_with_the_server(tmp_path: Path) -> None:
         session = Session(environment=ENVIRONMENT, max_usd=100)
         await build(config, tmp_path / "run", session=session)
         assert _spent(tmp_path / "run") == pytest.approx(_metered(server), rel=1e-9)
-        store = Store(tmp_path / "run/run.db")
-        rows = list(store.ledger())
-        store.close()
+        rows = list(ledger(tmp_path / "run/run.db"))
         assert sum(row.calls for row in rows) == len(server.requests)
         assert {row.stage for row in rows} == {"build"}
         assert {(row.model, row.purpose) for row in rows} >= {("director", "direct"), ("judge", "judge.pairwise")}
@@ -135,9 +129,7 @@ async def test_replies_that_were_empty_and_asked_for_again_are_in_the_ledger_too
         await build(config, tmp_path / "run", session=Session(environment=ENVIRONMENT))
         price = Price.model_validate(PRICE)
         prompts = sum((len(seen.prompt) + 3) // 4 for seen in server.requests if seen.body["model"] == "scene")
-        store = Store(tmp_path / "run/run.db")
-        (row,) = (row for row in store.ledger() if row.model == "scene")
-        store.close()
+        (row,) = (row for row in ledger(tmp_path / "run/run.db") if row.model == "scene")
         assert row.usage.input == prompts
         assert row.cost == pytest.approx((prompts * price.input + row.usage.output * price.output) / 1e6)
 
@@ -202,8 +194,6 @@ async def test_failures_cost_nothing_and_are_counted(tmp_path: Path) -> None:
         config = load_config(written(tmp_path, server, models=_priced(server)))
         with pytest.raises(Exception, match="conversations failed"):
             await emit_with(config, tmp_path / "run", 100)
-        store = Store(tmp_path / "run/run.db")
-        (row,) = (row for row in store.ledger() if row.model == "alice")
-        store.close()
+        (row,) = (row for row in ledger(tmp_path / "run/run.db") if row.model == "alice")
         assert (row.calls, row.cost) == (0, 0)
         assert row.failed == sum(seen.body["model"] == "alice" for seen in server.requests)

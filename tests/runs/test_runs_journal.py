@@ -30,7 +30,7 @@ from screentest.errors import (
 )
 from screentest.llms import Journaled, Message, Model, Noted, Reply, Request, Sampling, Usage, ask
 from screentest.llms.journal import digest, encoded_identity
-from screentest.sim import Store
+from screentest.sim import Store, ledger
 
 IDENTITY = {"model": "m"}
 REQUEST = Request(messages=(Message("user", "Who keeps the light?"),), purpose="test", key="a/turn/01")
@@ -73,10 +73,10 @@ async def test_a_reply_is_asked_for_once_and_comes_back_whole(tmp_path: Path) ->
 async def test_a_reply_of_unknown_usage_and_cost_comes_back_unknown(tmp_path: Path) -> None:
     model = Scripted(said("Aye.", usage=None, cost=None))
     for _ in range(2):
-        async with kept(tmp_path, model) as (journaled, store):
+        async with kept(tmp_path, model) as (journaled, _):
             reply = await journaled.reply(REQUEST)
             assert (reply.usage, reply.cost) == (None, None)
-            (row,) = store.ledger()
+            (row,) = ledger(tmp_path / "run.db")
             assert (row.calls, row.unmetered, row.unpriced, row.cost) == (1, 1, 1, 0)
 
 
@@ -85,14 +85,14 @@ async def test_a_reply_of_unknown_usage_and_cost_comes_back_unknown(tmp_path: Pa
 )
 async def test_a_failed_call_is_made_again_in_the_next_session(tmp_path: Path, error: CallError) -> None:
     model = Scripted(error, said("At last."))
-    async with kept(tmp_path, model) as (journaled, store):
+    async with kept(tmp_path, model) as (journaled, _):
         with pytest.raises(type(error)):
             await journaled.reply(REQUEST)
-        (row,) = store.ledger()
+        (row,) = ledger(tmp_path / "run.db")
         assert (row.calls, row.failed) == (0, 1)
     async with kept(tmp_path, model) as (journaled, store):
         assert (await journaled.reply(REQUEST)).text == "At last."
-        (row,) = store.ledger()
+        (row,) = ledger(tmp_path / "run.db")
         assert (row.calls, row.failed) == (1, 0)
         assert (store.tally.repeated, store.tally.interrupted) == (0, 0), "it was not in flight, it had failed"
     assert len(model.requests) == 2
@@ -214,8 +214,8 @@ async def test_a_damaged_store_is_one_clear_error(tmp_path: Path, at: int) -> No
     content[at : at + 3000] = b"\xa5" * 3000
     file.write_bytes(content)
     with pytest.raises((InputError, StoreError)):
-        async with kept(tmp_path, model, replay=True) as (journaled, store):
-            list(store.ledger())
+        async with kept(tmp_path, model, replay=True) as (journaled, _):
+            list(ledger(tmp_path / "run.db"))
             for n in range(60):
                 await journaled.reply(replace(REQUEST, key=str(n)))
 

@@ -16,7 +16,7 @@ from screentest.judges import Order, Pair, PairwiseJudge, Verdict, item_score
 from screentest.llms import Model
 from screentest.pools import Line, View
 from screentest.randomness import Place
-from screentest.sim import group, together, view
+from screentest.sim import EVALUATION, group, together, view
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Trial:
         return list(await group(one(before) for before in stored))
 
     def _place(self, item: Item) -> Place:
-        return Place(self.seed, f"eval/{item.id}")
+        return Place(self.seed, f"{EVALUATION}/{item.id}")
 
     async def _answer(self, item: Item, model: Model, stage: Stage, place: Place) -> Line | Failure:
         state = item.state()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from screentest.cli import tables
 from screentest.cli.console import clean, fail, note, out, run, speak_json
 from screentest.cli.running import Runner
 from screentest.errors import InputError, ScreentestError
-from screentest.sim import STORE, Session, Store, fork
+from screentest.sim import STORE, Session, fork, ledger
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
 
@@ -124,8 +123,7 @@ def ledger_command(directory: Directory) -> None:
     if not (directory / STORE).is_file():
         raise fail(InputError("this is not a run", where=str(directory), why=f"it has no {STORE}"))
     try:
-        with closing(Store(directory / STORE)) as store:
-            tables.ledger(list(store.ledger()))
+        tables.ledger(ledger(directory / STORE))
     except ScreentestError as error:
         raise fail(error) from None
 

@@ -10,14 +10,16 @@ from screentest.sim.events import (
     SpeakerChosen,
     Spoken,
 )
+from screentest.sim.ledger import LedgerRow, ledger, standing
 from screentest.sim.play import Players, Rules, play
 from screentest.sim.run import STORE, Run, Session, fork, locked, open_run
 from screentest.sim.scheduler import Gated, group, staggered, together
 from screentest.sim.state import State, view
-from screentest.sim.store import LedgerRow, Store, Tally, standing
+from screentest.sim.store import EVALUATION, Store, Tally
 from screentest.sim.trajectory import Trajectory, record
 
 __all__ = [
+    "EVALUATION",
     "STORE",
     "Auditioned",
     "Candidate",
@@ -39,6 +41,7 @@ __all__ = [
     "Trajectory",
     "fork",
     "group",
+    "ledger",
     "locked",
     "open_run",
     "play",

@@ -4,42 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import Coroutine, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import orjson
 
 from screentest.errors import BadReply, CallError, InputError, ScreentestError, StoreError
 from screentest.llms import BatchRecord, Call, Reply, Usage
+from screentest.sim.database import Writer, connect
 
-SCHEMA_VERSION = 1
+EVALUATION = "@eval"
+"""What the keys of an evaluation's calls begin with; no identifier does."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS calls (
-    digest BLOB PRIMARY KEY,
-    key TEXT NOT NULL,
-    purpose TEXT NOT NULL,
-    model TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('begun', 'done', 'failed')),
-    text TEXT, reasoning TEXT, finish TEXT, served TEXT,
-    input INTEGER, output INTEGER, cached INTEGER, thought INTEGER,
-    latency REAL, cost REAL,
-    error TEXT
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS batches (
-    id TEXT PRIMARY KEY,
-    model TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('submitting', 'submitted', 'ended', 'gone', 'void')),
-    noted REAL NOT NULL,
-    remote TEXT,
-    rungs TEXT NOT NULL
-);
-"""
 _COLUMNS = (
     "digest, key, purpose, model, state, text, reasoning, finish, served, input, output, cached, thought, latency, "
     "cost, error"
@@ -55,12 +33,6 @@ _FIND = (
     "SELECT state, text, reasoning, finish, served, input, output, cached, thought, latency, cost, error "
     "FROM calls WHERE digest = ?"
 )
-
-_STAGE = "CASE WHEN key LIKE 'eval/%' THEN 'eval' ELSE 'build' END"
-
-_STANDING = f"SELECT {_STAGE}, total(state = 'done'), total(state = 'begun') FROM calls GROUP BY 1"  # noqa: S608
-
-_Job = tuple[str, tuple[Any, ...], "asyncio.Future[None] | None"]
 
 
 @dataclass(slots=True)
@@ -84,38 +56,10 @@ class Tally:
     failed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerRow:
-    """Calls of one model for one purpose.
-
-    Attributes:
-        model: The model's label.
-        purpose: What the calls were for.
-        stage: ``build`` or ``eval``.
-        calls: How many have a reply.
-        failed: How many failed for good.
-        usage: Tokens, where known.
-        unmetered: Calls whose tokens are not known.
-        cost: US dollars, where known.
-        unpriced: Calls whose cost is not known.
-    """
-
-    model: str
-    purpose: str
-    stage: str
-    calls: int
-    failed: int
-    usage: Usage
-    unmetered: int
-    cost: float
-    unpriced: int
-
-
 class Store:
     """The journal of a run directory: one file, written by one thread.
 
-    The thread commits whatever is waiting whenever it is free, so that many calls share a commit, and a call goes on
-    only when its own row is on disk (``synchronous=FULL``).
+    Many calls share a commit, and a call goes on only when its own row is on disk.
 
     Args:
         path: The database file; made if need be.
@@ -133,16 +77,13 @@ class Store:
         if replay and not path.is_file():
             why = "the file is not there, so that no call can be answered"
             raise InputError("there is nothing to replay", where=str(path), why=why)
-        self._reader = _connect(path)
+        self._reader = connect(path)
         self._interrupted = {row[0] for row in self._rows("SELECT digest FROM calls WHERE state = 'begun'")}
         self.tally.interrupted = len(self._interrupted)
         self.tally.stored = self._rows("SELECT count(*) FROM calls WHERE state = 'done'")[0][0]
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._running: set[asyncio.Task[Any]] = set()
         self._away: set[asyncio.Task[Any] | None] = set()
-        self._broken: Exception | None = None
-        self._writer = threading.Thread(target=self._write, args=(path,), name="screentest-store", daemon=True)
-        self._writer.start()
+        self._writer = Writer(path)
 
     def find(self, call: Call) -> Reply | ScreentestError | None:
         """The reply to a call that finished; when replaying, also the error of one that failed.
@@ -166,20 +107,20 @@ class Store:
         self._away.add(asyncio.current_task())
         self.tally.made += 1
         self.tally.repeated += call.digest in self._interrupted
-        self._jobs.put((_BEGIN, (call.digest, call.key, call.purpose, call.model), None))
+        self._writer.put(_BEGIN, (call.digest, call.key, call.purpose, call.model))
 
     async def finish(self, call: Call, reply: Reply) -> None:
         """Keep a reply; returns once it is on disk."""
         usage = reply.usage
         tokens = (usage.input, usage.output, usage.cached, usage.reasoning) if usage else (None,) * 4
         said = (_storable(reply.text), _storable(reply.reasoning), reply.finish, reply.model)
-        await self._put(_PUT, (*_head(call, "done"), *said, *tokens, reply.latency, reply.cost, None))
+        await self._writer.write(_PUT, (*_head(call, "done"), *said, *tokens, reply.latency, reply.cost, None))
 
     async def fail(self, call: Call, error: ScreentestError) -> None:
         """Keep an error, so that a replay fails the same way; returns once it is on disk."""
         self.tally.failed += 1
         told = {"kind": error.kind, "detail": str(error), "status": getattr(error, "status", None)}
-        await self._put(_PUT, (*_head(call, "failed"), *(None,) * 10, orjson.dumps(told).decode()))
+        await self._writer.write(_PUT, (*_head(call, "failed"), *(None,) * 10, orjson.dumps(told).decode()))
 
     def batches(self) -> list[BatchRecord]:
         """All batches of all sessions, for :class:`screentest.llms.Batches`."""
@@ -191,7 +132,7 @@ class Store:
     async def note(self, batch: BatchRecord) -> None:
         """Keep a batch as it is now; returns once it is on disk."""
         rungs = orjson.dumps(batch.rungs).decode()
-        await self._put(_NOTE, (batch.id, batch.model, batch.state, batch.noted, batch.remote, rungs))
+        await self._writer.write(_NOTE, (batch.id, batch.model, batch.state, batch.noted, batch.remote, rungs))
 
     def guard(self, work: Coroutine[Any, Any, Reply]) -> asyncio.Task[Reply]:
         """Run a call as a task of the store's own, which :meth:`drain` waits for."""
@@ -218,35 +159,12 @@ class Store:
 
     def close(self) -> None:
         """Write what is waiting, and close the file."""
-        self._jobs.put(None)
-        self._writer.join()
+        self._writer.close()
         self._reader.close()
 
     def spent(self) -> float:
         """US dollars, as far as they are known, over all sessions."""
         return self._rows("SELECT total(cost) FROM calls")[0][0]
-
-    def ledger(self) -> Iterator[LedgerRow]:
-        """What was used, by stage, model and purpose, over all sessions."""
-        rows = self._rows(
-            f"SELECT model, purpose, {_STAGE} AS stage, "  # noqa: S608
-            "total(state = 'done'), total(state = 'failed'), total(input), total(output), total(cached), "
-            "total(thought), total(state = 'done' AND input IS NULL), total(cost), "
-            "total(state = 'done' AND cost IS NULL) "
-            "FROM calls GROUP BY stage, model, purpose ORDER BY stage, model, purpose"
-        )
-        for model, purpose, stage, calls, failed, given, out, cached, thought, unmetered, cost, unpriced in rows:
-            yield LedgerRow(
-                model=model,
-                purpose=purpose,
-                stage=stage,
-                calls=int(calls),
-                failed=int(failed),
-                usage=Usage(input=int(given), output=int(out), cached=int(cached), reasoning=int(thought)),
-                unmetered=int(unmetered),
-                cost=cost,
-                unpriced=int(unpriced),
-            )
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         try:
@@ -259,98 +177,6 @@ class Store:
         self._away.discard(task)
         if not task.cancelled():
             task.exception()
-
-    async def _put(self, statement: str, row: tuple[Any, ...]) -> None:
-        if self._broken:
-            raise StoreError(f"the store cannot be written: {self._broken}") from self._broken
-        written = asyncio.get_running_loop().create_future()
-        self._jobs.put((statement, row, written))
-        await written
-
-    def _write(self, path: Path) -> None:
-        """The writer thread."""
-        connection = _connect(path)
-        try:
-            for batch in self._batches():
-                try:
-                    _commit(connection, batch)
-                    error = None
-                except Exception as failure:
-                    self._broken = error = failure
-                _tell(batch, error)
-        finally:
-            connection.close()
-
-    def _batches(self) -> Iterator[list[_Job]]:
-        """Whatever is waiting, again and again, until the store is closed."""
-        while (job := self._jobs.get()) is not None:
-            batch, last = [job], False
-            try:
-                while not last:
-                    waiting = self._jobs.get_nowait()
-                    last = waiting is None
-                    if waiting is not None:
-                        batch.append(waiting)
-            except Empty:
-                pass
-            yield batch
-            if last:
-                return
-
-
-def standing(path: Path) -> dict[str, Tally]:
-    """What a store holds, by stage, without opening it for work; empty if there is none."""
-    if not path.is_file():
-        return {}
-    with closing(_connect(path)) as connection:
-        try:
-            rows = connection.execute(_STANDING).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(f"the store cannot be read: {error}") from error
-        return {stage: Tally(stored=int(done), interrupted=int(begun)) for stage, done, begun in rows}
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    try:
-        connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > SCHEMA_VERSION:
-            why = f"its version is {version}, this version of screentest reads up to {SCHEMA_VERSION}"
-            raise InputError("the store is too new", where=str(path), why=why, hint="upgrade screentest")
-        connection.executescript(_SCHEMA)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    except sqlite3.Error as error:
-        raise InputError("the run's store cannot be opened", where=str(path), why=str(error)) from error
-    return connection
-
-
-def _commit(connection: sqlite3.Connection, batch: list[_Job]) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for statement, row, _ in batch:
-            connection.execute(statement, row)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def _tell(batch: list[_Job], error: Exception | None) -> None:
-    waiting = [future for _, _, future in batch if future is not None]
-    if waiting:
-        waiting[0].get_loop().call_soon_threadsafe(_settle, waiting, error)
-
-
-def _settle(waiting: list[asyncio.Future[None]], error: Exception | None) -> None:
-    for future in waiting:
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(None)
-        else:
-            future.set_exception(StoreError(f"the store cannot be written: {error}"))
 
 
 def _storable(text: str) -> str | bytes:

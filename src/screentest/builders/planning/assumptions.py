@@ -17,7 +17,7 @@ from screentest.builders.report import BuildReport
 from screentest.errors import InputError
 from screentest.llms import ModelSpec, Sampling, Usage
 from screentest.llms.capabilities import capabilities
-from screentest.sim import STORE, LedgerRow, Store
+from screentest.sim import STORE, LedgerRow, ledger
 
 Scenario = Literal["low", "expected", "worst"]
 Stage = Literal["build", "eval"]
@@ -116,11 +116,7 @@ class Measured(BaseModel):
         if not (run / STORE).is_file():
             hint = "give a directory that `screentest build` worked in"
             raise InputError("there is no run to measure", where=str(run), why=f"it has no {STORE}", hint=hint)
-        store = Store(run / STORE, replay=True)
-        try:
-            rows = [row for row in store.ledger() if row.calls]
-        finally:
-            store.close()
+        rows = [row for row in ledger(run / STORE) if row.calls]
         calls: dict[str, int] = defaultdict(int)
         for row in rows:
             calls[f"{row.stage}/{row.purpose}"] += row.calls
