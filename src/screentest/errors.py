@@ -159,9 +159,13 @@ class Disconnected(CallError):
 
 
 class Rejected(CallError):
-    """The provider refuses the request itself (4xx other than 429): repeating it cannot help."""
+    """The provider refuses the request itself (4xx other than a passing 429): repeating it cannot help."""
 
     kind = "rejected"
+
+
+HOPELESS = frozenset({401, 402, 403, 404, 429})
+"""Statuses of a :class:`Rejected` call that no other call to the model will escape: key, credit, permission, name."""
 
 
 class BadReply(ScreentestError):

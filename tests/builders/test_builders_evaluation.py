@@ -134,7 +134,7 @@ async def test_a_failure_is_counted_by_its_class_and_never_scored(
     assert result.failures == {failure: orders * benchmark.manifest.items}
     assert result.unscored == result.items == benchmark.manifest.items
     assert result.overall.headline is result.overall.clustered is result.gap is None
-    assert result.unparsed == (2 * result.items if failure == "judge.invalid" else 0)
+    assert result.unparsed == (2 * result.items if who == "judge" else 0)
 
 
 async def test_one_verdict_of_two_is_no_score(benchmark: Benchmark, tmp_path: Path) -> None:

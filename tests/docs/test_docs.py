@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ import yaml
 from pydantic import BaseModel
 
 import screentest
-from docs.pages import ALL, ENGLISH, Page, name_of, page
+from docs.pages import ALL, ENGLISH, ROOT, Page, name_of, page
 from screentest.builders import Config
 from screentest.builders.campaign import Progress
 from screentest.builders.comparison import Comparison, EvaluationProgress
@@ -208,14 +209,31 @@ def _family(error: type[ScreentestError]) -> set[type[ScreentestError]]:
     return {error}.union(*(_family(child) for child in error.__subclasses__()))
 
 
-def test_the_progress_records_shown_have_the_fields_of_real_ones() -> None:
-    (block,) = page("batch").blocks("json")
-    shown = next(record for record in map(json.loads, block.splitlines()) if record["event"] == "progress")
-    real = BuildDisplay(Progress(), Meter(), Tally()).record()
-    assert _shape(shown) == _shape(real)
-    told = page("batch").names()
-    evaluation = EvaluationDisplay(EvaluationProgress(), Meter(), Tally()).record()
-    assert {*real, *evaluation} - {"event"} <= told
+@both_editions
+def test_the_progress_records_shown_have_the_fields_of_real_ones(edition: Any) -> None:
+    shown = _events_shown(edition(page("batch")))
+    build, evaluation = [record for record in shown if record["event"] == "progress"]
+    assert _shape(build) == _shape(BuildDisplay(Progress(), Meter(), Tally()).record())
+    assert _shape(evaluation) == _shape(EvaluationDisplay(EvaluationProgress(), Meter(), Tally()).record())
+
+
+@both_editions
+def test_every_event_on_standard_error_is_shown_and_its_fields_are_explained(edition: Any) -> None:
+    shown = _events_shown(edition(page("batch")))
+    sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "src/screentest/cli").glob("*.py"))
+    assert {record["event"] for record in shown} == set(re.findall(r'"event": "(\w+)"', sources))
+    fields = {field for record in shown for field in record}
+    assert fields - {"event", "run"} <= edition(page("batch")).names()
+
+
+def _events_shown(page: Page) -> list[dict[str, Any]]:
+    (block,) = page.blocks("json")
+    return [json.loads(line) for line in block.splitlines()]
+
+
+def test_batches_are_for_evaluations_as_the_page_says() -> None:
+    commands = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
+    assert {name for name, one in commands.items() if any(p.name == "batch" for p in one.params)} == {"eval", "resume"}
 
 
 def _shape(record: Any) -> Any:

@@ -287,10 +287,11 @@ class TestOnlyOpenAI:
         _, reply = await self.reply(says("<think>and then", finish="length"))
         assert (reply.text, reply.reasoning) == ("", "and then")
 
-    async def test_an_unknown_end_is_no_reply(self) -> None:
-        body = b'{"choices": [{"message": {"content": "Hi"}, "finish_reason": "gave_up"}]}'
-        with pytest.raises(Unavailable, match="gave_up"):
-            await self.reply(lambda _: Raw(body))
+    async def test_an_unknown_end_is_told_and_asked_for_only_once(self) -> None:
+        usage = b'{"prompt_tokens": 10, "completion_tokens": 5}'
+        body = b'{"choices": [{"message": {"content": "Hi"}, "finish_reason": "gave_up"}], "usage": %s}' % usage
+        server, reply = await self.reply(lambda _: Raw(body))
+        assert (reply.finish, reply.usage, len(server.requests)) == ("unknown", Usage(input=10, output=5), 1)
 
     async def test_tokens_hidden_in_the_total_are_counted(self) -> None:
         usage = b'{"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 45}'

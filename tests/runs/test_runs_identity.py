@@ -79,7 +79,7 @@ MODEL: dict[str, str] = {
     "extra": IDENTITY,
 }
 
-SESSION = {"concurrency", "max_usd", "replay", "environment", "tally", "batch", "pace"}
+SESSION = {"concurrency", "max_usd", "replay", "retry_failed", "environment", "tally", "batch", "pace"}
 
 REQUEST = {
     "messages": IDENTITY,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,9 +38,11 @@ REQUEST = Request(messages=(Message("user", "Who keeps the light?"),), purpose="
 
 
 @asynccontextmanager
-async def kept(directory: Path, model: Model, *, replay: bool = False) -> AsyncIterator[tuple[Journaled, Store]]:
+async def kept(
+    directory: Path, model: Model, *, replay: bool = False, retry_failed: bool = False
+) -> AsyncIterator[tuple[Journaled, Store]]:
     """A model and the store behind it."""
-    store = Store(directory / "run.db", replay=replay)
+    store = Store(directory / "run.db", replay=replay, retry_failed=retry_failed)
     try:
         yield Journaled(Noted(model, store, IDENTITY), store, IDENTITY), store
     finally:
@@ -83,7 +86,7 @@ async def test_a_reply_of_unknown_usage_and_cost_comes_back_unknown(tmp_path: Pa
 @pytest.mark.parametrize(
     "error", [Unavailable("503", model="m", status=503), TimedOut("no answer", model="m"), Rejected("400", status=400)]
 )
-async def test_a_failed_call_is_made_again_in_the_next_session(tmp_path: Path, error: CallError) -> None:
+async def test_a_failed_call_stays_failed_until_it_is_to_be_retried(tmp_path: Path, error: CallError) -> None:
     model = Scripted(error, said("At last."))
     async with kept(tmp_path, model) as (journaled, _):
         with pytest.raises(type(error)):
@@ -91,6 +94,10 @@ async def test_a_failed_call_is_made_again_in_the_next_session(tmp_path: Path, e
         (row,) = ledger(tmp_path / "run.db")
         assert (row.calls, row.failed) == (0, 1)
     async with kept(tmp_path, model) as (journaled, store):
+        with pytest.raises(type(error), match=re.escape(str(error))):
+            await journaled.reply(REQUEST)
+    assert len(model.requests) == 1
+    async with kept(tmp_path, model, retry_failed=True) as (journaled, store):
         assert (await journaled.reply(REQUEST)).text == "At last."
         (row,) = ledger(tmp_path / "run.db")
         assert (row.calls, row.failed) == (1, 0)
@@ -172,6 +179,15 @@ async def test_a_call_whose_caller_went_away_is_kept_all_the_same(tmp_path: Path
     async with kept(tmp_path, model, replay=True) as (journaled, _):
         assert (await journaled.reply(REQUEST)).text == "Paid for."
     assert len(model.requests) == 1
+
+
+async def test_a_refused_key_may_be_mended(tmp_path: Path) -> None:
+    model = Scripted(Rejected("wrong key", model="m", status=401), said("Now it is right."))
+    async with kept(tmp_path, model) as (journaled, _):
+        with pytest.raises(Rejected):
+            await journaled.reply(REQUEST)
+    async with kept(tmp_path, model) as (journaled, _):
+        assert (await journaled.reply(REQUEST)).text == "Now it is right."
 
 
 async def test_a_replay_of_a_call_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -69,16 +69,22 @@ class Benchmark:
         """Its items, in order.
 
         Raises:
-            InputError: A line is not an item.
+            InputError: A line is not an item, or an item is given twice.
         """
+        seen: set[str] = set()
         with (self.path / _DATA).open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    yield Item.model_validate_json(line)
+                    item = Item.model_validate_json(line)
+                    item.state()
                 except ValidationError as error:
                     first = error.errors()[0]
                     where = f"{self.path / _DATA}: line {number}: {'.'.join(map(str, first['loc']))}"
                     raise InputError("not an item", where=where, why=first["msg"]) from None
+                if item.id in seen:
+                    raise InputError("an item is given twice", where=f"{self.path / _DATA}: line {number}", why=item.id)
+                seen.add(item.id)
+                yield item
 
     def dimension(self, language: Language, identifier: str) -> Dimension:
         """The dimension an item names.

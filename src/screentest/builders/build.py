@@ -52,8 +52,8 @@ async def build(
     progress.quota, progress.cells = config.build.quota, ingredients.cells
     progress.dimensions = ingredients.dimensions
     with locked(run):
-        freeze(run, "build", identity, config.relative_to(run))
         async with open_run(run, cast(config), session, meter) as opened:
+            freeze(run, "build", identity, config.relative_to(run))
             cells = await _campaign(config, ingredients, opened.models, progress).run(ingredients.cells)
         benchmark = emit(config, ingredients, identity, cells, run)
     _check(config, benchmark.manifest.report, cells)
@@ -90,7 +90,7 @@ def _check(config: Config, report: BuildReport, cells: tuple[CellOutcome, ...]) 
         share = f"{config.build.max_failures:.0%}"
         raise TooManyFailures(
             f"{report.failed} of {report.conversations} conversations failed ({kinds}); "
-            f"build.max_failures allows {share}.{first}"
+            f"build.max_failures allows {share}; --retry-failed makes failed calls again.{first}"
         )
     if not report.items:
         raise TooManyFailures(f"the build made no item out of {report.auditions} auditions.{first}")

@@ -13,7 +13,7 @@ from screentest.builders.config import BuildSettings
 from screentest.builders.formatting import FormattingFault, formatting_faults
 from screentest.builders.item import Item
 from screentest.builders.report import CellReport
-from screentest.errors import BadReply, CallError
+from screentest.errors import HOPELESS, BadReply, CallError
 from screentest.judges import DialogueFilter, Dimension
 from screentest.llms import Model
 from screentest.pools import Character, Language, Pool, Scene
@@ -32,7 +32,7 @@ from screentest.sim import (
     view,
 )
 
-_HOPELESS = {401, 403, 404}
+_IN_A_ROW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,9 @@ class Campaign:
             if hopeless := [fault for outcome in known for fault in outcome.trajectory.faults if _is_hopeless(fault)]:
                 stopped = f"the provider rejects the calls: {hopeless[0].detail}"
                 return None
+            if len(known) >= _IN_A_ROW and all(outcome.trajectory.faults for outcome in known[-_IN_A_ROW:]):
+                stopped = f"{_IN_A_ROW} conversations in a row failed, at last: {known[-1].trajectory.faults[0].detail}"
+                return None
             if k >= self.settings.scenes:
                 stopped = f"the cap of {self.settings.scenes} scenes was reached"
                 return None
@@ -257,7 +260,7 @@ def enterable(pool: Pool, character: Character) -> list[str]:
 
 
 def _is_hopeless(fault: Fault) -> bool:
-    return fault.kind == "rejected" and fault.status in _HOPELESS
+    return fault.kind == "rejected" and fault.status in HOPELESS
 
 
 def _report(
@@ -269,6 +272,7 @@ def _report(
     emphasised = Counter(audition.emphasis for audition in auditions)
     return CellReport(
         character=cell.character.id,
+        name=cell.character.name,
         source=cell.source,
         scenes=len(outcomes),
         failed=sum(bool(outcome.trajectory.faults) for outcome in outcomes),

@@ -14,6 +14,9 @@ from screentest.builders.manifest import Manifest
 _KNOWN_LICENCES = {"cc0-1.0", "mit", "apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"}
 
 
+_ENTITIES = {character: f"&#{ord(character)};" for character in "\\`*_{}[]<>#|!~$:@"}
+
+
 def card(manifest: Manifest, items: Sequence[Item]) -> str:
     """The text of ``README.md``.
 
@@ -24,9 +27,16 @@ def card(manifest: Manifest, items: Sequence[Item]) -> str:
     Returns:
         Markdown with a YAML header.
     """
-    licences = sorted({item.licence or "unknown" for item in items})
+    licences = sorted({item.licence for item in items})
+    # `datasets` caches by this name and the directory's: it must tell one benchmark from another.
+    name = f"{manifest.name}-{manifest.content_hash[:12]}"
     header = {
-        "configs": [{"config_name": "default", "data_files": [{"split": "test", "path": "data/test.jsonl"}]}],
+        "configs": [
+            {
+                "config_name": name,
+                "data_files": [{"split": "test", "path": "data/test.jsonl"}],
+            }
+        ],
         "language": list(manifest.languages),
         "license": licences[0].lower() if len(licences) == 1 and licences[0].lower() in _KNOWN_LICENCES else "other",
         "pretty_name": manifest.name,
@@ -55,7 +65,10 @@ def card(manifest: Manifest, items: Sequence[Item]) -> str:
         per_source=Counter(item.provenance.source_model for item in items),
         conversations=len({item.conversation for item in items}),
         shortfalls=[cell for cell in manifest.report.cells if cell.shortfall],
-        sources=sorted({item.provenance.scene_source for item in items if item.provenance.scene_source}),
+        sources=sorted(
+            {source for item in items for source in (item.provenance.scene_source, item.provenance.character_source)}
+            - {""}
+        ),
     )
 
 
@@ -67,10 +80,5 @@ def _size(items: int) -> str:
 
 
 def _cell(value: object) -> str:
-    """Text from outside, for a Markdown table or list: on one line, with nothing that could be markup."""
-    text = " ".join(str(value).split())
-    for character in "\\`*_{}[]<>#|!~$":
-        text = text.replace(
-            character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character]
-        )
-    return text
+    """Text from outside, for a Markdown table or list: on one line, with nothing that could be markup or a link."""
+    return "".join(_ENTITIES.get(character, character) for character in " ".join(str(value).split()))

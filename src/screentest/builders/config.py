@@ -104,6 +104,12 @@ class BuildSettings(_Section):
     lag: int = Field(default=2, ge=1)
     max_failures: Annotated[float, Field(ge=0, le=1), Knob.RUNTIME] = 0.2
 
+    @model_validator(mode="after")
+    def _can_end(self) -> Self:
+        if "min_turns" in self.model_fields_set and self.min_turns > self.turns:
+            raise ValueError(f"min_turns ({self.min_turns}) is more than turns ({self.turns})")
+        return self
+
     @property
     def rules(self) -> Rules:
         """The rules every scene is played by."""

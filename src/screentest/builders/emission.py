@@ -12,11 +12,20 @@ from screentest import __version__
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.campaign import CellOutcome, enterable
 from screentest.builders.config import Config
-from screentest.builders.files import replace_file
+from screentest.builders.files import replace_file, seal
 from screentest.builders.identity import published
 from screentest.builders.ingredients import Ingredients
 from screentest.builders.manifest import SCHEMA_VERSION, Manifest
 from screentest.builders.report import BuildReport
+
+EMITTED = (
+    "trajectories.jsonl",
+    "review.jsonl",
+    "benchmark/data/test.jsonl",
+    "benchmark/README.md",
+    "benchmark/manifest.json",
+)
+"""What a build leaves in its run directory."""
 
 
 def emit(
@@ -52,7 +61,9 @@ def emit(
         versions={"screentest": __version__, "schema": str(SCHEMA_VERSION)},
         report=_report(ingredients, cells),
     )
-    return Benchmark.write(run / "benchmark", manifest, items)
+    benchmark = Benchmark.write(run / "benchmark", manifest, items)
+    seal(run, "build", EMITTED)
+    return benchmark
 
 
 def _report(ingredients: Ingredients, cells: tuple[CellOutcome, ...]) -> BuildReport:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.comparison import Comparison, EvaluationProgress, read_comparisons
 from screentest.builders.config import Config
-from screentest.builders.files import replace_file
+from screentest.builders.files import replace_file, seal
 from screentest.builders.identity import freeze, frozen, growing, identity
 from screentest.builders.results import Results, summarise
 from screentest.builders.trial import Trial
@@ -57,16 +58,16 @@ async def evaluate(
         Stopped: The budget is used up, or the store cannot be written; run it again to go on.
         TooManyFailures: The results were written, but too many comparisons have no score.
     """
-    session, progress, meter = session or Session(), progress or EvaluationProgress(), meter or Meter()
+    session, progress, meter = _retrying(session), progress or EvaluationProgress(), meter or Meter()
     items = list(benchmark.items())
     if not items:
         raise InputError("the benchmark has no items", where=str(benchmark.path))
     with locked(run):
         labels = _labels(config, run, tested)
-        freeze(run, _STAGE, _identity(config, benchmark, labels, run), config.relative_to(run))
         progress.comparisons = len(items) * len(labels)
         specs = {label: config.models[label] for label in sorted({*labels, config.roles.base, config.roles.judge})}
         async with open_run(run, specs, session, meter) as opened:
+            freeze(run, _STAGE, _identity(config, benchmark, labels, run), config.relative_to(run))
             trial = _trial(benchmark, config, opened, session, progress)
             tested_models = {label: opened.models[label] for label in labels}
             comparisons = await trial.hold(items, opened.models[config.roles.base], tested_models)
@@ -108,7 +109,7 @@ async def rejudge(
         Stopped: The budget is used up, or the store cannot be written; run it again to go on.
         TooManyFailures: The results were written, but too many comparisons have no score.
     """
-    session, progress, meter = session or Session(), progress or EvaluationProgress(), meter or Meter()
+    session, progress, meter = _retrying(session), progress or EvaluationProgress(), meter or Meter()
     if judge not in config.models:
         raise InputError(f"unknown model {judge!r}", where="--rejudge", hint=f"models are: {', '.join(config.models)}")
     with locked(run):
@@ -133,6 +134,12 @@ async def rejudge(
     return results
 
 
+def _retrying(session: Session | None) -> Session:
+    """Items stand for themselves, so that a call that failed may be made again without changing any other."""
+    session = session or Session()
+    return replace(session, retry_failed=not session.replay)
+
+
 def _trial(benchmark: Benchmark, config: Config, run: Run, session: Session, progress: EvaluationProgress) -> Trial:
     return Trial(
         benchmark=benchmark,
@@ -147,6 +154,7 @@ def _emit(run: Path, suffix: str, results: Results, comparisons: Sequence[Compar
     data = b"".join(comparison.model_dump_json().encode() + b"\n" for comparison in comparisons)
     replace_file(run / f"evaluations{suffix}.jsonl", data)
     replace_file(run / f"results{suffix}.json", results.model_dump_json(indent=2).encode() + b"\n")
+    seal(run, f"eval{suffix}", [f"evaluations{suffix}.jsonl", f"results{suffix}.json"])
 
 
 def _labels(config: Config, run: Path, tested: Sequence[str]) -> tuple[str, ...]:
@@ -185,5 +193,6 @@ def _check(config: Config, results: Results, comparisons: Sequence[Comparison]) 
             first = next(c.failures[0] for c in comparisons if c.model == label and c.failures)
             raise TooManyFailures(
                 f"{label}: {result.unscored} of {result.items} items have no score; evaluate.max_failures allows "
-                f"{config.evaluate.max_failures:.0%}. The first: {first.stage}: {first.detail}"
+                f"{config.evaluate.max_failures:.0%}; the same command again retries them. "
+                f"The first: {first.stage}: {first.detail}"
             )

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
+
+
+def seal(directory: Path, name: str, files: Sequence[str]) -> None:
+    """Write the hashes of a stage's files to ``<name>.sha256``, as ``sha256sum --check`` reads them."""
+    hashes = {file: hashlib.sha256((directory / file).read_bytes()).hexdigest() for file in files}
+    replace_file(directory / f"{name}.sha256", "".join(f"{hash}  {file}\n" for file, hash in hashes.items()).encode())
+
+
+def broken_seals(directory: Path, name: str) -> list[str]:
+    """The files of a stage that are missing, or not those that were emitted."""
+    broken: list[str] = []
+    for line in (directory / f"{name}.sha256").read_text(encoding="utf-8").splitlines():
+        hash, _, file = line.partition("  ")
+        path = directory / file
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != hash:
+            broken.append(file)
+    return broken
 
 
 def replace_file(path: Path, data: bytes) -> None:

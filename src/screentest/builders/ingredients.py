@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from screentest.judges import Dimension, furina_dimensions, load_dimensions
 from screentest.llms import ModelSpec
 from screentest.pools import LANGUAGES, Character, Language, Pool, load_characters, starter_pool
 from screentest.prompts import prompts_digest
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,9 @@ def _characters(config: Config, pool: Pool) -> tuple[Character, ...]:
         hint = "name character files under `characters:` in the configuration"
         raise InputError("no test characters", where=where, why="the pool has none of its own", hint=hint)
     chosen = tuple(character for character in found if character.language in config.pool.languages)
+    for character in found if config.characters else ():
+        if character not in chosen:
+            logger.warning("%s speaks %s, which pool.languages leaves out", character.name, character.language)
     if not chosen:
         why = f"pool.languages is {', '.join(config.pool.languages)}"
         raise InputError("no test character speaks a language of this build", where=where, why=why)

@@ -126,7 +126,7 @@ class Item(_Record):
             state: The scene as it stood before the audition.
             dimension: The dimension the judge assigned.
             understudy: Whether a stand-in model took part.
-            licence: The benchmark's licence; empty to keep the scene's.
+            licence: The benchmark's licence; empty to keep those of scene and test character.
         """
         scene, test = state.scene, state.test
         return cls(
@@ -167,7 +167,7 @@ class Item(_Record):
                 character_source=test.source,
                 understudy=understudy,
             ),
-            licence=licence or scene.licence,
+            licence=licence or " AND ".join(dict.fromkeys(part.licence or "unknown" for part in (scene, test))),
         )
 
     def state(self) -> State:

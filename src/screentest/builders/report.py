@@ -10,6 +10,7 @@ class CellReport(BaseModel):
 
     Attributes:
         character: The test character's id.
+        name: The test character's name.
         source: The source model's label.
         scenes: Conversations played.
         failed: Conversations that ended in a fault.
@@ -23,6 +24,7 @@ class CellReport(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     character: str
+    name: str
     source: str
     scenes: int
     failed: int

@@ -14,6 +14,8 @@ from screentest.builders.config import Config
 from screentest.judges import Interval, Scored, estimate
 from screentest.randomness import seed_at
 
+_UNREADABLE = {"invalid", "empty", "truncated", "refused", "filtered"}
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +49,7 @@ class ModelResult(_Record):
     Attributes:
         items: Items of the benchmark.
         unscored: Items without a score.
-        unparsed: Verdicts that came but could not be read, of two per item.
+        unparsed: Verdicts that came, and were paid for, but could not be read, of two per item.
         failures: Failed calls by stage and kind, such as ``judge.invalid``.
         overall: Over all items.
         languages: Per language.
@@ -134,29 +136,29 @@ def summarise(
 
 
 def _result(comparisons: list[Comparison], order: Sequence[str], config: Config) -> ModelResult:
-    def score(part: Iterable[Comparison], name: str) -> Score:
-        return _score(list(part), seed_at(config.seed, "bootstrap", name), config.evaluate.resamples)
+    def score(part: Iterable[Comparison]) -> Score:
+        return _score(list(part), seed_at(config.seed, "bootstrap"), config.evaluate.resamples)
 
-    def by(key: Callable[[Comparison], str], part: Sequence[Comparison], name: str) -> dict[str, Score]:
+    def by(key: Callable[[Comparison], str], part: Sequence[Comparison]) -> dict[str, Score]:
         values = sorted(
             {key(comparison) for comparison in part}, key=lambda v: (order.index(v) if v in order else 0, v)
         )
-        return {value: score((c for c in part if key(c) == value), f"{name}{value}") for value in values}
+        return {value: score(c for c in part if key(c) == value) for value in values}
 
     languages = sorted({comparison.language for comparison in comparisons})
     of_language = {language: [c for c in comparisons if c.language == language] for language in languages}
-    kinds = by(lambda c: c.kind, comparisons, "kind/")
+    kinds = by(lambda c: c.kind, comparisons)
     return ModelResult(
         items=len(comparisons),
         unscored=sum(comparison.points is None for comparison in comparisons),
-        unparsed=sum(f.stage == "judge" and f.kind == "invalid" for c in comparisons for f in c.failures),
+        unparsed=sum(f.stage == "judge" and f.kind in _UNREADABLE for c in comparisons for f in c.failures),
         failures=dict(sorted(Counter(f"{f.stage}.{f.kind}" for c in comparisons for f in c.failures).items())),
-        overall=score(comparisons, "overall"),
-        languages=by(lambda c: c.language, comparisons, "language/"),
-        dimensions=by(lambda c: c.dimension, comparisons, "dimension/"),
-        language_dimensions={name: by(lambda c: c.dimension, part, f"{name}/") for name, part in of_language.items()},
+        overall=score(comparisons),
+        languages=by(lambda c: c.language, comparisons),
+        dimensions=by(lambda c: c.dimension, comparisons),
+        language_dimensions={name: by(lambda c: c.dimension, part) for name, part in of_language.items()},
         kinds=kinds,
-        language_kinds={name: by(lambda c: c.kind, part, f"{name}/kind/") for name, part in of_language.items()},
+        language_kinds={name: by(lambda c: c.kind, part) for name, part in of_language.items()},
         gap=_gap(kinds),
     )
 

@@ -12,7 +12,8 @@ import orjson
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.config import Config, load_config
 from screentest.builders.files import replace_file
-from screentest.builders.identity import config_file, freeze_config, frozen, identity_file
+from screentest.builders.identity import config_file, freeze_config, frozen, identity_file, published
+from screentest.builders.ingredients import Ingredients
 from screentest.errors import InputError
 
 
@@ -64,11 +65,11 @@ def stages(run: Path) -> tuple[Stage, ...]:
 def is_finished(config: Config, run: Path) -> bool:
     """Whether a run holds the benchmark that a configuration asks for, so that building it makes no call."""
     try:
-        manifest = Benchmark.open(run / "benchmark").manifest
+        built = Benchmark.open(run / "benchmark").manifest.config
     except InputError:
         return False
-    built = manifest.config
-    return built["build"]["quota"] == config.build.quota and set(built["roles"]["sources"]) == set(config.roles.sources)
+    asked = published(Ingredients.gather(config).identity(config))
+    return built == orjson.loads(orjson.dumps(asked))
 
 
 def copy_frozen(source: Path, target: Path) -> None:

@@ -102,7 +102,7 @@ class Trial:
         outcomes: tuple[Verdict | Failure, ...] = ()
         if isinstance(tested, Line) and isinstance(base, Line):
             pair, watched = Pair(challenger=tested, reference=base), view(item.state(), "judge")
-            place = self._place(item) / "tested" / label
+            place = self._place(item) / "tested" / label / "by" / self.judge.model.name
             outcomes = await together(*(self._verdict(item, watched, pair, order, place) for order in _ORDERS))
         verdicts = tuple(outcome for outcome in outcomes if isinstance(outcome, Verdict))
         comparison = Comparison(
@@ -134,7 +134,7 @@ class Trial:
 def _failure(stage: Stage, error: Exception, place: Place) -> Failure:
     """One item must never take another one down, so that an error nobody foresaw is logged and counted as well."""
     if isinstance(error, ScreentestError):
-        logger.warning("%s: %s failed: %s", place.path, stage, error)
+        logger.info("%s: %s failed: %s", place.path, stage, error)
         return Failure(stage=stage, kind=error.kind, detail=str(error))
     logger.error("%s: unexpected error", place.path, exc_info=error)
     return Failure(stage=stage, kind="internal", detail=f"{type(error).__name__}: {error}")

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.campaign import Flagged
 from screentest.builders.comparison import read_comparisons
+from screentest.builders.files import broken_seals
 from screentest.builders.results import Results, summarise
 from screentest.builders.resumption import Stage, stages
 from screentest.errors import ScreentestError
@@ -41,6 +42,8 @@ def verify(run: Path) -> tuple[Check, ...]:
     """
     checks = [_checked("the store is sound", lambda: _store(run))]
     for stage in stages(run):
+        name = stage.name
+        checks.append(_checked(f"{name}: files are those that were emitted", lambda name=name: _sealed(run, name)))
         if stage.name == "build":
             checks += _build(run)
         else:
@@ -75,6 +78,11 @@ def _build(run: Path) -> Iterator[Check]:
     yield _checked("lines for review match the report", lambda: _review(run, report.flagged))
 
 
+def _sealed(run: Path, stage: str) -> str:
+    broken = broken_seals(run, stage)
+    return f"changed or missing: {', '.join(broken)}" if broken else ""
+
+
 def _trajectories(run: Path, benchmark: Benchmark) -> str:
     report = benchmark.manifest.report
     found = [Trajectory.model_validate_json(line) for line in (run / "trajectories.jsonl").open("rb")]
@@ -104,7 +112,10 @@ def _evaluation(run: Path, stage: Stage) -> Iterator[Check]:
         yield Check("the results can be read", " ".join(str(error).split()))
         return
     yield Check("the results can be read")
-    yield _equal("results are of this benchmark", results.content_hash, benchmark.manifest.content_hash)
+    if results.content_hash != benchmark.manifest.content_hash:
+        yield Check("results are of this benchmark", "it has changed since; run `screentest eval` again")
+        return
+    yield Check("results are of this benchmark")
     planned = benchmark.manifest.items * len(stage.tested)
     yield _equal("comparisons = items × tested models", len(comparisons), planned)
     for label, result in results.models.items():
@@ -114,6 +125,7 @@ def _evaluation(run: Path, stage: Stage) -> Iterator[Check]:
         yield _equal(what, result.items, result.overall.scored + result.unscored, len(mine))
         yield _equal(f"{label}: without a score = comparisons with a failure", result.unscored, failed)
     again = summarise(benchmark, stage.config, stage.tested, comparisons)
+    again = again.model_copy(update={"versions": results.versions})
     yield Check(
         "the results follow from the comparisons",
         "" if again == results else "adding them up again gives other numbers",

@@ -52,6 +52,7 @@ ForkTo = Annotated[
     Path | None,
     typer.Option("--fork", metavar="NEW", help="Go on in a copy of the run, where other settings are fine."),
 ]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Make calls that failed for good again.")]
 JsonProgress = Annotated[bool, typer.Option("--json-progress", help="Progress as JSON lines on standard error.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Overrides the configuration's seed.")]
 
@@ -176,6 +177,7 @@ def build_command(
     seed: Seed = None,
     max_usd: MaxUsd = None,
     fork_to: ForkTo = None,
+    retry_failed: RetryFailed = False,
     json_progress: JsonProgress = False,
 ) -> None:
     """Build a benchmark: play scenes until the quota is met.
@@ -186,7 +188,8 @@ def build_command(
     concurrency, given the same replies.
 
     Every finished model call is kept in DIR/run.db. Repeating the command goes on where it stopped, with a larger
-    quota or one more source model extends the benchmark, and otherwise makes no call.
+    quota or one more source model extends the benchmark, and otherwise makes no call. Calls that failed for good stay
+    failed unless --retry-failed is given; conversations after them may then come out differently.
 
     \b
     Examples:
@@ -199,7 +202,7 @@ def build_command(
         directory = forked(directory, fork_to)
     except ScreentestError as error:
         raise fail(error) from None
-    session = Session(concurrency=concurrency, max_usd=max_usd)
+    session = Session(concurrency=concurrency, max_usd=max_usd, retry_failed=retry_failed)
     benchmark = run(Runner(directory, session, json_progress).build(settings))
     out.print(f"Benchmark: {benchmark.path}", soft_wrap=True)
 
@@ -232,7 +235,8 @@ def eval_command(
 
     Every reply is judged against the base model's, in both orders. Emits DIR/results.json and
     DIR/evaluations.jsonl, and prints the leaderboard. What cannot be scored is counted and shown, never guessed.
-    Repeating the command with other models adds them to the leaderboard; whatever was called before is reused.
+    Repeating the command with other models adds them to the leaderboard; whatever was called before is reused, and
+    calls that failed are made again.
 
     \b
     Examples:
@@ -248,7 +252,8 @@ def eval_command(
         directory = forked(directory, fork_to)
     except ScreentestError as error:
         raise fail(error) from None
-    runner = Runner(directory, Session(concurrency=concurrency, max_usd=max_usd, batch=batch), json_progress)
+    session = Session(concurrency=concurrency, max_usd=max_usd, batch=batch)
+    runner = Runner(directory, session, json_progress)
     job = (
         runner.rejudge(opened, settings, rejudge) if rejudge else runner.evaluate(opened, settings, tuple(model or ()))
     )

@@ -55,7 +55,7 @@ def speak_json(wanted: bool) -> None:
     _Style.as_json = wanted
     for handler in logging.getLogger().handlers:
         if _run_name in handler.filters:
-            handler.setFormatter(_JsonFormatter() if wanted else logging.Formatter(_LOG_LINE))
+            handler.setFormatter(_JsonFormatter() if wanted else _LineFormatter(_LOG_LINE))
 
 
 def tell(record: Mapping[str, object]) -> None:
@@ -97,7 +97,7 @@ def configuration(path: os.PathLike[str] | None, seed: int | None, environment: 
         )
     else:
         config = understudies()
-        note("No configuration and no API key: using the understudies on the starter pool.")
+        note("No configuration and no API key: using the understudies, and the starter pool unless another is named.")
     return config if seed is None else config.model_copy(update={"seed": seed})
 
 
@@ -128,6 +128,25 @@ def run(job: Coroutine[Any, Any, T], interrupted: str = KEPT) -> T:
         raise fail(error) from None
 
 
+class _Handler(logging.StreamHandler[Any]):
+    """Writes to whatever standard error is at the time, so that a live display can make room."""
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, value: Any) -> None:
+        pass
+
+
+class _LineFormatter(logging.Formatter):
+    """One line a record, without control characters: what a provider says is text from outside."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _CONTROL.sub("�", " ⏎ ".join(super().format(record).splitlines()))
+
+
 class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         told = {"event": "log", "level": record.levelname, "run": _run_name.run, "logger": record.name}
@@ -154,8 +173,8 @@ def log_run(directory: Path) -> None:
 
 def set_up_logging(verbose: bool) -> None:
     """Log to standard error: warnings only, or everything of ours with ``--verbose``."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(_LOG_LINE))
+    handler = _Handler()
+    handler.setFormatter(_LineFormatter(_LOG_LINE))
     handler.addFilter(_run_name)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("screentest").setLevel(logging.INFO if verbose else logging.ERROR)
+    logging.getLogger("screentest").setLevel(logging.INFO if verbose else logging.WARNING)

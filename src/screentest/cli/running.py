@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from screentest.builders import Benchmark, Config, EvaluationProgress, Progress, Results, build, evaluate, rejudge
+from screentest.builders.identity import frozen
 from screentest.builders.planning import plan_build
 from screentest.builders.resumption import is_finished
 from screentest.cli import tables
@@ -41,9 +42,8 @@ class Runner:
 
     async def evaluate(self, benchmark: Benchmark, config: Config, tested: tuple[str, ...] = ()) -> Results:
         """Evaluate."""
-        session = await self._begin(
-            "eval", config, benchmark.manifest.items * (1 + 3 * len(tested or config.roles.tested))
-        )
+        models = {*(frozen(self.directory, "eval") or {}).get("tested", ()), *(tested or config.roles.tested)}
+        session = await self._begin("eval", config, benchmark.manifest.items * (1 + 3 * len(models)))
         progress, meter = EvaluationProgress(), Meter()
         async with watched(EvaluationDisplay(progress, meter, session.tally), as_json=self.as_json):
             results = await evaluate(
@@ -73,7 +73,7 @@ class Runner:
         """Say where the run stands; returns the stage's own session, which counts from zero."""
         log_run(self.directory)
         before = standing(self.directory / STORE).get("build" if stage == "build" else "eval", Tally())
-        if planned is None and stage == "build" and before.stored and not self.session.replay:
+        if planned is None and stage == "build" and frozen(self.directory, stage) and not self.session.replay:
             planned = await _planned_calls(config, self.directory, before.stored)
         todo = None if planned is None else max(0, planned - before.stored)
         if self.as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,10 @@ def resume_command(
     max_usd: Annotated[
         float | None, typer.Option(min=0, metavar="USD", help="The most that all sessions of the run may spend.")
     ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Make calls that failed for good again.")
+    ] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Go on with an evaluation in batches, as it began.")] = False,
     json_progress: Annotated[
         bool, typer.Option("--json-progress", help="Progress as JSON lines on standard error.")
     ] = False,
@@ -39,7 +44,8 @@ def resume_command(
       screentest resume run
     """
     speak_json(json_progress)
-    _perform(directory, Session(concurrency=concurrency, max_usd=max_usd), json_progress)
+    session = Session(concurrency=concurrency, max_usd=max_usd, retry_failed=retry_failed, batch=batch)
+    _perform(directory, session, json_progress)
 
 
 def replay_command(
@@ -160,7 +166,8 @@ def _perform(directory: Path, session: Session, as_json: bool) -> None:
         raise fail(error) from None
     runner = Runner(directory, session, as_json)
     for stage in found:
-        run(_stage(runner, stage))
+        online = replace(runner, session=replace(session, batch=False)) if stage.name == "build" else runner
+        run(_stage(online, stage))
 
 
 async def _stage(runner: Runner, stage: Stage) -> None:

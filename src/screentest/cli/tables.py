@@ -51,7 +51,7 @@ def leaderboard(results: Results) -> None:
     out.print()
     out.print(
         "Headline: unweighted mean over dimensions; a tie with the base is worth 16.7, not 50. Intervals resample "
-        "conversations. est., syn.: established and synthesized characters; gap: est. minus syn.",
+        "conversations. est., syn.: established and synthesized characters; gap: est. minus syn.; n: scored items.",
         style="dim",
     )
     if results.understudy:
@@ -64,7 +64,7 @@ def _parts(ranking: Sequence[tuple[str, ModelResult]]) -> Table:
     table = _table()
     table.add_column("model", no_wrap=True)
     table.add_column("lang", no_wrap=True)
-    for name in ("headline", *dimensions, "est.", "syn."):
+    for name in ("headline", *dimensions, "est.", "syn.", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for label, result in ranking:
         rows = [("all", result.overall, result.dimensions, result.kinds)] if len(result.languages) > 1 else []
@@ -75,7 +75,10 @@ def _parts(ranking: Sequence[tuple[str, ModelResult]]) -> Table:
         for number, (language, score, by_dimension, by_kind) in enumerate(rows):
             shown = [by_dimension.get(name) for name in dimensions]
             shown += [by_kind.get(kind) for kind in ("established", "synthesized")]
-            table.add_row("" if number else label, language, _estimate(score), *map(_percent, shown))
+            scored = (
+                Text(str(score.scored)) if score.scored == score.items else Text(f"{score.scored}/{score.items}", "red")
+            )
+            table.add_row("" if number else label, language, _estimate(score), *map(_percent, shown), scored)
     return table
 
 
@@ -96,7 +99,7 @@ def build_report(report: BuildReport, quota: int) -> None:
     for cell in report.cells:
         if cell.shortfall:
             missing = ", ".join(f"{name} {count}" for name, count in cell.shortfall.items())
-            lines.append(f"shortfall: {cell.character} × {cell.source} misses {missing}: {cell.stopped}")
+            lines.append(f"shortfall: {cell.name} × {cell.source} misses {missing}: {cell.stopped}")
     for line in lines:
         out.print(clean(line), soft_wrap=True)
 
@@ -292,6 +295,7 @@ def _percent(score: Score | None) -> str:
 
 
 def _estimate(score: Score | None) -> str:
-    if score is None or score.clustered is None:
+    if score is None or score.headline is None:
         return "–"
-    return f"{score.headline:.1f} [{score.clustered.low:.1f}, {score.clustered.high:.1f}]"
+    interval = "no interval" if score.clustered is None else f"{score.clustered.low:.1f}, {score.clustered.high:.1f}"
+    return f"{score.headline:.1f} [{interval}]"

@@ -92,13 +92,11 @@ class AnthropicModel(ServedModel):
         content, ended = body.get("content"), str(body.get("stop_reason"))
         if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
             raise self._unusable(body, "the response holds no content")
-        if ended not in _FINISHES:
-            raise self._unusable(body, f"the response ended for an unknown reason: {ended[:40]!r}")
         text = _joined(content, "text")
         calls = [block["input"] for block in content if block.get("type") == "tool_use" and "input" in block]
         if rung == "tool" and len(calls) == 1:
             text = orjson.dumps(calls[0]).decode()
-        finish, usage = _FINISHES[ended], _usage(body.get("usage"))
+        finish, usage = _FINISHES.get(ended, "unknown"), _usage(body.get("usage"))
         thoughts = _joined(content, "thinking")
         return self._made(body, text=text, finish=finish, thoughts=thoughts, usage=usage, latency=latency)
 

@@ -33,7 +33,7 @@ class Budget:
         while self.spent + self.reserved + worst > self.limit:
             if not self._open:
                 raise BudgetExhausted(
-                    f"the budget of ${self.limit:.2f} is used up: ${self.spent:.4f} spent, and the next call of "
+                    f"the budget of ${self.limit:g} is used up: ${self.spent:.4f} spent, and the next call of "
                     f"{model} could cost ${worst:.4f}; raise --max-usd and run the same command again"
                 )
             await self._settled.wait()

@@ -38,7 +38,7 @@ class Journal(Protocol):
     """Where calls are kept."""
 
     def find(self, call: Call) -> Reply | ScreentestError | None:
-        """The reply to a call that finished; when replaying, also the error of one that failed."""
+        """The reply to a call that finished, or the error of one that failed for good and is not to be retried."""
         ...
 
     def begin(self, call: Call) -> None:
@@ -50,7 +50,7 @@ class Journal(Protocol):
         ...
 
     async def fail(self, call: Call, error: ScreentestError) -> None:
-        """A call failed for good; returns once that is on disk. It will be made again when the run is resumed."""
+        """A call failed for good; returns once that is on disk."""
         ...
 
     def guard(self, work: Coroutine[Any, Any, Reply]) -> asyncio.Task[Reply]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel
 
 Role = Literal["system", "user", "assistant"]
-Finish = Literal["stop", "length", "refusal", "filtered"]
+Finish = Literal["stop", "length", "refusal", "filtered", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)

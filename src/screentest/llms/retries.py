@@ -48,24 +48,27 @@ class Retrying:
     async def reply(self, request: Request) -> Reply:
         """Answer ``request``, at the latest at the last attempt.
 
-        An empty reply is paid for too: its usage and cost are added to those of the reply in the end.
+        An empty reply is paid for too: its usage and cost are added to those of the reply in the end, and if no reply
+        comes any more, it is the outcome.
 
         Raises:
             CallError: The last attempt's, or the first one that cannot be helped.
             BadReply: Likewise.
         """
         empty: Reply | None = None
+        empties = 0
         for attempt in count(1):
             try:
                 reply = await self._model.reply(request)
                 return reply.after(empty) if empty else reply
             except (CallError, BadReply) as error:
+                empties += isinstance(error, EmptyReply)
                 if isinstance(error, BadReply) and error.reply is not None:
                     error.reply = empty = error.reply.after(empty) if empty else error.reply
-                if attempt >= self._attempts:
-                    raise
-                if not _worthwhile(error, attempt):
-                    log.warning("%s [%s]: giving up after attempt %d", error, request.key, attempt)
+                if attempt >= self._attempts or not _worthwhile(error, empties):
+                    log.info("%s [%s]: giving up after attempt %d", error, request.key, attempt)
+                    if isinstance(error, CallError) and empty is not None:
+                        raise EmptyReply("the reply has no text", model=self.name, reply=empty) from error
                     raise
                 wait = _wait(error, request, attempt)
                 self.retries[error.kind] += 1
@@ -74,9 +77,9 @@ class Retrying:
         raise AssertionError("attempts never run out unnoticed")
 
 
-def _worthwhile(error: CallError | BadReply, attempt: int) -> bool:
+def _worthwhile(error: CallError | BadReply, empties: int) -> bool:
     if isinstance(error, EmptyReply):
-        return attempt < EMPTY_REPLIES
+        return empties < EMPTY_REPLIES
     if isinstance(error, RateLimited) and (error.retry_after or 0) > _LONGEST_RETRY_AFTER:
         return False
     return error.retriable

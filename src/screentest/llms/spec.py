@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
+import json
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -19,7 +22,9 @@ DEFAULT_MAX_TOKENS = 2048
 DEFAULT_CONCURRENCY = 64
 _DEFAULT_KEY_ENV: dict[Provider, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _KEY_ENV = re.compile(r"[A-Z_][A-Z0-9_]*")
-_SECRET = re.compile(r"api[-_]?key|authorization|secret|password|credential|access[-_]?token", re.IGNORECASE)
+_SECRET = re.compile(
+    r"^key$|api[-_]?key|auth(?!or)|secret|passw|credential|bearer|private[-_]?key|(^|[-_])token$", re.IGNORECASE
+)
 _RESERVED_EXTRA = {"model", "messages", "system", "stream", "n"}
 
 Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -136,8 +141,8 @@ class ModelSpec(BaseModel):
     def _adds_only(cls, value: dict[str, Any]) -> dict[str, Any]:
         if taken := sorted(_RESERVED_EXTRA & value.keys()):
             raise ValueError(f"must not set {', '.join(taken)}: these are filled in for every call")
-        if secret := sorted(key for key in value if _SECRET.search(key)):
-            raise ValueError(f"must hold no secret ({secret[0]}): the key comes from the environment (key_env)")
+        if secret := next((key for key in _keys(value) if _SECRET.search(key)), None):
+            raise ValueError(f"must hold no secret ({secret}): the key comes from the environment (key_env)")
         return value
 
     @model_validator(mode="after")
@@ -178,9 +183,15 @@ class ModelSpec(BaseModel):
             return "." not in host or host.endswith((".local", ".localhost", ".internal"))
 
     def identity(self) -> dict[str, Any]:
-        """What decides the replies, for a record of what was run: no limits, prices, addresses or names of keys."""
+        """What decides the replies, for a record of what was run: no limits, prices, addresses or names of keys.
+
+        ``extra`` is there as a hash, since the record is published.
+        """
         runtime = {"base_url", "key_env", "rpm", "tpm", "concurrency", "timeout", "retries", "price"}
-        return self.model_dump(mode="json", exclude=runtime, exclude_defaults=True)
+        data = self.model_dump(mode="json", exclude=runtime, exclude_defaults=True)
+        if self.extra:
+            data["extra"] = hashlib.sha256(json.dumps(data["extra"], sort_keys=True).encode()).hexdigest()[:16]
+        return data
 
     def sampled(self, suggested: Sampling) -> tuple[float | None, int]:
         """The temperature (if any) and the longest reply for one call."""
@@ -190,3 +201,14 @@ class ModelSpec(BaseModel):
     def longest_output(self, suggested: Sampling) -> int:
         """The most tokens one call can bring, thinking included."""
         return self.sampled(suggested)[1] + (self.thinking or 0)
+
+
+def _keys(value: object) -> Iterator[str]:
+    """Every key in nested data."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield str(key)
+            yield from _keys(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _keys(part)

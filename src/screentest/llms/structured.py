@@ -134,6 +134,8 @@ def _finished(reply: Reply, name: str) -> Reply:
             raise RefusedReply("the model declined to answer", model=name, reply=reply)
         case "filtered":
             raise FilteredReply("the provider's content filter stepped in", model=name, reply=reply)
+        case "unknown":
+            raise InvalidReply("it ended for a reason that is not known", model=name, reply=reply)
         case "stop":
             stripped = reply.text.strip()
             if not stripped:

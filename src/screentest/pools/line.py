@@ -45,8 +45,8 @@ class Line(BaseModel):
     def parse(cls, speaker: str, text: str) -> Line:
         """Read a written utterance such as ``[I must hide it.] (smiles) Good morning.``.
 
-        Bracketed thoughts are set apart, one whose bracket is never closed to the end of the text; all else is kept
-        verbatim but for white space.
+        Bracketed thoughts are set apart; one whose bracket is never closed is taken to go on to the end, and the
+        bracket stays to tell of it. All else is kept verbatim but for white space.
 
         Args:
             speaker: Who says it.
@@ -61,7 +61,7 @@ class Line(BaseModel):
             text = f"{text[: match.start()]} {text[match.end() :]}"
         if unclosed := _UNCLOSED.search(text):
             thoughts.append(unclosed[1].strip())
-            text = text[: unclosed.start()]
+            text = text[: unclosed.start() + 1]
         return cls(speaker=speaker, text=text, thought=" ".join(filter(None, thoughts)))
 
     @property

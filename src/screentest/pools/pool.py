@@ -230,7 +230,7 @@ def _check_target(path: Path, replace: bool) -> None:
         why = f"the directory holds other things than a pool: {(others or sorted(names))[0]}"
         raise InputError("will not overwrite", where=str(path), why=why, hint="name a new directory")
     if not replace:
-        hint = "name a new directory, or ask for the pool to be replaced"
+        hint = "name a new directory, or replace the pool with --replace"
         raise InputError("will not overwrite", where=str(path), why="there is a pool already", hint=hint)
 
 

@@ -33,7 +33,7 @@ class _VerbatimLoader(yaml.BaseLoader):
 def problem(error: ValidationError) -> tuple[str, str]:
     """The first problem of a validation error: the field's path (``"cast.0.name"``) and the reason, in one line."""
     first = error.errors(include_url=False)[0]
-    return ".".join(map(str, first["loc"])), " ".join(str(first["msg"]).split())
+    return ".".join(map(str, first["loc"])), " ".join(str(first["msg"]).removeprefix("Value error, ").split())
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

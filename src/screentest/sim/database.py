@@ -95,7 +95,13 @@ class Writer:
         self._thread.join()
 
     def _run(self, path: Path) -> None:
-        connection = connect(path)
+        try:
+            connection = connect(path)
+        except (InputError, sqlite3.Error) as failure:
+            self._broken = failure
+            for batch in self._batches():
+                _tell(batch, failure)
+            return
         try:
             for batch in self._batches():
                 try:

@@ -66,6 +66,8 @@ class Session:
         concurrency: The most model calls in flight.
         max_usd: The most that all sessions of the run may spend.
         replay: Make no call; answer from the store alone.
+        retry_failed: Make calls that failed for good again; what a build played after them may then change. An
+            evaluation always does.
         environment: Where keys are read from; the process's own by default.
         tally: Filled in, for whoever watches.
         batch: Send calls in batches, at half the price, where the provider takes them. They come back within a day.
@@ -75,6 +77,7 @@ class Session:
     concurrency: int = 32
     max_usd: float | None = None
     replay: bool = False
+    retry_failed: bool = False
     environment: Mapping[str, str] | None = None
     tally: Tally = field(default_factory=Tally)
     batch: bool = False
@@ -105,7 +108,7 @@ async def open_run(
     Raises:
         InputError: A key or a price is missing, or the store cannot be opened.
     """
-    store = Store(directory / STORE, replay=session.replay, tally=session.tally)
+    store = Store(directory / STORE, replay=session.replay, retry_failed=session.retry_failed, tally=session.tally)
     try:
         batches = Batches(store, session.pace, meter.batches) if session.batch else None
         if not session.batch and not session.replay and (away := _away(store)):
@@ -159,8 +162,8 @@ def locked(directory: Path) -> Iterator[None]:
     try:
         holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}), encoding="utf-8")
         yield
-        holder.unlink(missing_ok=True)
     finally:
+        holder.unlink(missing_ok=True)
         lock.release()
 
 

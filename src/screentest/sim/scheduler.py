@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
+from screentest.errors import Stopped
 from screentest.llms import Gate, Model, Reply, Request
 
 T = TypeVar("T")
@@ -46,12 +47,13 @@ async def together(*jobs: Awaitable[T]) -> tuple[T, ...]:
     """Run jobs at once and wait for all, even if one fails: a call under way is already being paid for.
 
     Raises:
+        Stopped: One of the jobs says that the whole run must stop.
         Exception: The first job's that failed, in the order given.
     """
     outcomes = await asyncio.gather(*jobs, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
+    failed = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    for error in sorted(failed, key=lambda error: not isinstance(error, Stopped)):
+        raise error
     return tuple(outcome for outcome in outcomes if not isinstance(outcome, BaseException))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from screentest.errors import BadReply, CallError, InputError, ScreentestError, StoreError
+from screentest.errors import HOPELESS, BadReply, CallError, InputError, Rejected, ScreentestError, StoreError
 from screentest.llms import BatchRecord, Call, Reply, Usage
 from screentest.sim.database import Writer, connect
 
@@ -63,7 +63,8 @@ class Store:
 
     Args:
         path: The database file; made if need be.
-        replay: Make no call: a failed call fails again the same way, and one that is not stored is an error.
+        replay: Make no call: one that is not stored is an error.
+        retry_failed: Make calls that failed for good again.
         tally: Filled in, for whoever watches.
 
     Raises:
@@ -71,8 +72,10 @@ class Store:
         StoreError: It is damaged.
     """
 
-    def __init__(self, path: Path, *, replay: bool = False, tally: Tally | None = None) -> None:
-        self._replay = replay
+    def __init__(
+        self, path: Path, *, replay: bool = False, retry_failed: bool = False, tally: Tally | None = None
+    ) -> None:
+        self._replay, self._retry_failed = replay, retry_failed
         self.tally = tally or Tally()
         if replay and not path.is_file():
             why = "the file is not there, so that no call can be answered"
@@ -86,7 +89,10 @@ class Store:
         self._writer = Writer(path)
 
     def find(self, call: Call) -> Reply | ScreentestError | None:
-        """The reply to a call that finished; when replaying, also the error of one that failed.
+        """The reply to a call that finished, or the error of one that failed for good.
+
+        What a run made of a failure may decide all that came after it, so a failed call fails again the same way,
+        unless it is to be retried, or the provider refused the key, the credit or the model: that may be mended.
 
         Raises:
             StoreError: Replaying, and the call is not in the store.
@@ -95,11 +101,13 @@ class Store:
         if row and row[0] == "done":
             self.tally.reused += 1
             return _reply(row)
+        if row and row[0] == "failed":
+            error = _error(row[-1])
+            if self._replay or not (self._retry_failed or _may_be_mended(error)):
+                self.tally.reused += 1
+                return error
         if not self._replay:
             return None
-        if row and row[0] == "failed":
-            self.tally.reused += 1
-            return _error(row[-1])
         raise StoreError(f"a replay makes no calls, and {call.key} of {call.model} is not in the store")
 
     def begin(self, call: Call) -> None:
@@ -201,6 +209,10 @@ def _reply(row: tuple[Any, ...]) -> Reply:
     usage = None if given is None else Usage(input=given, output=out, cached=cached, reasoning=thought)
     text, reasoning = _restored(text), _restored(reasoning)
     return Reply(text=text, reasoning=reasoning, finish=finish, model=served, usage=usage, latency=latency, cost=cost)
+
+
+def _may_be_mended(error: ScreentestError) -> bool:
+    return isinstance(error, Rejected) and error.status in HOPELESS
 
 
 def _error(told: str) -> ScreentestError:

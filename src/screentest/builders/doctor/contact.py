@@ -12,6 +12,7 @@ from screentest.agents import Director
 from screentest.builders.doctor.finding import Finding, advice, problem
 from screentest.builders.doctor.trial import canned_pairs
 from screentest.errors import (
+    HOPELESS,
     BadReply,
     CallError,
     Disconnected,
@@ -30,7 +31,6 @@ from screentest.llms.spec import Rung
 from screentest.randomness import Place
 
 _ATTEMPTS = 2
-_HOPELESS = {401, 402, 403, 404}
 
 
 class Contact(BaseModel):
@@ -150,7 +150,7 @@ class _Visit:
                 return watched.last
         except ScreentestError as error:
             self.refused.append(error)
-            self.over = not isinstance(error, Rejected | InvalidReply) or getattr(error, "status", None) in _HOPELESS
+            self.over = not isinstance(error, Rejected | InvalidReply) or getattr(error, "status", None) in HOPELESS
             self.unaided = self.unaided and _steps_down_itself(spec, pinned.structured, error)
         except Exception as error:  # its text is not shown: it could hold the key
             self.unforeseen, self.over = type(error).__name__, True

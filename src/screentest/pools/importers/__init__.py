@@ -123,7 +123,7 @@ class Import:
             self._origin[scene.id] = f"{record.index} of {file}"
             outcome = "warned" if notes else "taken"
         except Refused as refusal:
-            notes, scene = [refusal.note, *notes], None
+            notes, scene = [refusal.note], None
         except ValidationError as error:
             notes = [Note.at(*problem(error)), *notes]
         self._records.append(

@@ -225,7 +225,7 @@ def _line(part: Part) -> Line | None:
     if not line.text:
         part.warn("message", "is a thought only: nobody else notices the line")
     if any(bracket in line.text for bracket in "[]【】"):
-        part.warn("message", "has a square bracket without its partner: a thought in it may be public")
+        part.warn("message", "has a square bracket without its partner: where a thought begins or ends is a guess")
     return line
 
 
