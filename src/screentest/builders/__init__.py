@@ -4,11 +4,12 @@ from screentest.builders.benchmark import Benchmark
 from screentest.builders.build import build
 from screentest.builders.campaign import Cell, Flagged, Progress, enterable
 from screentest.builders.comparison import Comparison, EvaluationProgress, Failure
-from screentest.builders.config import Config, load_config, understudies
+from screentest.builders.config import Config, understudies
 from screentest.builders.evaluation import evaluate, rejudge
 from screentest.builders.ingredients import Ingredients
 from screentest.builders.item import Item
 from screentest.builders.manifest import Manifest
+from screentest.builders.reading import load_config
 from screentest.builders.report import BuildReport, CellReport
 from screentest.builders.results import ModelResult, Results, Score
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import orjson
 
 from screentest.builders.benchmark import Benchmark
-from screentest.builders.config import Config, load_config
+from screentest.builders.config import Config
 from screentest.builders.files import replace_file
 from screentest.builders.identity import config_file, freeze_config, frozen, identity_file, published
 from screentest.builders.ingredients import Ingredients
+from screentest.builders.reading import load_config
 from screentest.errors import InputError
 
 
