@@ -19,6 +19,8 @@ from screentest.sim import Rules
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Orders = Literal["one", "both"]
 
+_WAITING = ("narrator", "checker")
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,6 +64,10 @@ class Roles(_Section):
             value: str | tuple[str, ...] = getattr(self, role)
             pairs += [(role, label) for label in ([value] if isinstance(value, str) else value)]
         return pairs
+
+    def playing(self) -> list[tuple[str, str]]:
+        """The (role, label) pairs that take part in builds and evaluations today."""
+        return [(role, label) for role, label in self.items() if role not in _WAITING]
 
 
 class PoolSettings(_Section):
@@ -202,7 +208,7 @@ class Config(_Section):
     @property
     def rehearsal(self) -> bool:
         """Whether any model is an understudy, so that results say nothing about real models."""
-        return any(self.models[label].provider == "understudy" for _, label in self.roles.items())
+        return any(self.models[label].provider == "understudy" for _, label in self.roles.playing())
 
 
 def _relative(path: Path, directory: Path) -> Path:
