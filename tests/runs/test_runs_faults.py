@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from builders.projects import generous
 from fakes import Fails, FakeProvider, Says, Seen
 from runs.theatre import written
-from screentest.builders import build, load_config
+from screentest.builders import Benchmark, build, load_config
 from screentest.builders.resumption import emitted
+from screentest.errors import TooManyFailures
 from screentest.sim import Session
 
 
@@ -38,3 +41,15 @@ async def test_a_build_with_faults_is_the_same_when_repeated_and_makes_no_call(t
         again = await build(config, tmp_path / "run", session=retried)
         assert len(server.requests) > paid
         assert not again.manifest.report.faults
+
+
+async def test_a_cell_gives_up_after_three_failed_conversations_and_says_so(tmp_path: Path) -> None:
+    async with FakeProvider(lambda seen: Fails(400, "not today")) as server:
+        config = load_config(written(tmp_path, server, build={"scenes": 40, "turns": 8, "lag": 1}))
+        with pytest.raises(TooManyFailures, match="--retry-failed makes failed calls again"):
+            await build(config, tmp_path / "run", session=Session(environment={"SENTINEL_KEY": "sk-test"}))
+        (cell,) = Benchmark.open(tmp_path / "run").manifest.report.cells
+        assert (cell.scenes, cell.failed) == (3, 3)
+        assert "3 conversations in a row failed" in cell.stopped and "not today" in cell.stopped
+        assert cell.shortfall == dict.fromkeys(cell.kept, config.build.quota)
+        assert len(server.requests) == 3, "a refused call is not retried"
