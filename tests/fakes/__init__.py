@@ -2,8 +2,10 @@
 
 from fakes.batches import Cancels, Expires, FakeBatches
 from fakes.behaviours import (
+    Answer,
     Behaviour,
     Cuts,
+    Drips,
     Fails,
     Hangs,
     Raw,
@@ -15,12 +17,15 @@ from fakes.behaviours import (
     says,
     structured_badly,
 )
+from fakes.embeddings import vectors
 from fakes.provider import FakeProvider, talking
 
 __all__ = [
+    "Answer",
     "Behaviour",
     "Cancels",
     "Cuts",
+    "Drips",
     "Expires",
     "Fails",
     "FakeBatches",
@@ -35,4 +40,5 @@ __all__ = [
     "says",
     "structured_badly",
     "talking",
+    "vectors",
 ]

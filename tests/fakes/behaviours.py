@@ -17,7 +17,7 @@ from fakes.instances import described_schema, instance
 class Seen:
     """One request as it came over the wire."""
 
-    protocol: Literal["openai", "anthropic"]
+    protocol: Literal["openai", "anthropic", "embeddings"]
     headers: dict[str, str]
     body: dict[str, Any]
 
@@ -67,6 +67,7 @@ class Says:
     reasoning_field: str = "reasoning_content"
     usage: bool = True
     cached: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,10 @@ class Raw:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The connection is closed before the headers, or in the middle of the body."""
+    """The connection is closed before the headers, or in the middle of the body; or reset there."""
 
     where: Literal["before_headers", "mid_body"]
+    reset: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,14 @@ class Hangs:
     """No answer, ever."""
 
 
-Answer = Says | Fails | Raw | Cuts | Hangs
+@dataclass(frozen=True)
+class Drips:
+    """A regular reply, one byte at a time, with so many seconds between two."""
+
+    pause: float
+
+
+Answer = Says | Fails | Raw | Cuts | Hangs | Drips
 Behaviour = Callable[[Seen], Answer]
 
 

@@ -1,4 +1,4 @@
-"""A provider on loopback that speaks OpenAI's chat completions and Anthropic's messages, online and in batches.
+"""A provider on loopback: OpenAI's chat completions and embeddings, Anthropic's messages, and both ones' batches.
 
 async with FakeProvider(says("Hello.")) as server:
     ...  # call server.openai_url or server.anthropic_url
@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import socket
+import struct
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -20,13 +22,18 @@ from itertools import pairwise
 from typing import Any, Literal, Self
 
 from fakes.batches import FakeBatches
-from fakes.behaviours import Answer, Behaviour, Cuts, Fails, Hangs, Raw, Says, Seen, improvise
+from fakes.behaviours import Answer, Behaviour, Cuts, Drips, Fails, Hangs, Raw, Says, Seen, improvise
+from fakes.embeddings import vectors
 from screentest.llms import Model, ModelSpec, open_models
 
-_PROTOCOLS: dict[str, Literal["openai", "anthropic"]] = {
+Provider = Literal["openai", "anthropic", "embeddings"]
+
+_PROTOCOLS: dict[str, Provider] = {
     "/v1/chat/completions": "openai",
+    "/v1/embeddings": "embeddings",
     "/v1/messages": "anthropic",
 }
+_MODELS = {"openai": "gpt-4.1", "anthropic": "claude-sonnet-4-6", "embeddings": "text-embedding-3-small"}
 
 
 class FakeProvider:
@@ -41,6 +48,7 @@ class FakeProvider:
         connections: How many connections were opened.
         peak: The most requests under way at once.
         batches: The batch endpoints.
+        embeddings: What it answers where vectors are asked for.
     """
 
     def __init__(self, behaviour: Behaviour = improvise, *, latency: float = 0.0) -> None:
@@ -48,6 +56,7 @@ class FakeProvider:
         self.requests: list[Seen] = []
         self.connections = self.peak = self._under_way = self._port = 0
         self.batches = FakeBatches(self._said, _body)
+        self.embeddings: Behaviour = vectors()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -66,10 +75,10 @@ class FakeProvider:
         """The body of every request seen."""
         return [seen.body for seen in self.requests]
 
-    def spec(self, provider: Literal["openai", "anthropic"], **fields: Any) -> ModelSpec:
+    def spec(self, provider: Provider, **fields: Any) -> ModelSpec:
         """A model here; without a key, as on any local server."""
-        url = self.openai_url if provider == "openai" else self.anthropic_url
-        model = "gpt-4.1" if provider == "openai" else "claude-sonnet-4-6"
+        url = self.anthropic_url if provider == "anthropic" else self.openai_url
+        model = _MODELS[provider]
         return ModelSpec.model_validate({"provider": provider, "model": model, "base_url": url} | fields)
 
     async def __aenter__(self) -> Self:
@@ -147,16 +156,17 @@ class FakeProvider:
         return seen, self._said(seen)
 
     def _said(self, seen: Seen) -> Answer:
-        return _refused(seen) or self.behaviour(seen)
+        behaviour = self.embeddings if seen.protocol == "embeddings" else self.behaviour
+        return _refused(seen) or behaviour(seen)
 
     async def _write(self, writer: asyncio.StreamWriter, path: str, answered: tuple[Seen | None, Answer]) -> bool:
         seen, answer = answered
         if isinstance(answer, Hangs):
             await asyncio.Event().wait()
         if isinstance(answer, Cuts) and answer.where == "before_headers":
-            return False
+            return self._cut(writer, answer)
         status = answer.status if isinstance(answer, Fails | Raw) else 200
-        headers = answer.headers if isinstance(answer, Fails) else {}
+        headers = answer.headers if isinstance(answer, Fails | Says) else {}
         content = _encoded(path, seen, answer)
         head = [
             f"HTTP/1.1 {status} {http.client.responses.get(status, 'Overloaded')}",
@@ -166,9 +176,22 @@ class FakeProvider:
         ]
         if isinstance(answer, Cuts):
             content = content[: len(content) // 2]
-        writer.write("\r\n".join([*head, "", ""]).encode() + content)
+        sent = "\r\n".join([*head, "", ""]).encode() + content
+        if isinstance(answer, Drips):
+            for byte in sent:
+                writer.write(bytes([byte]))
+                await writer.drain()
+                await asyncio.sleep(answer.pause)
+            return True
+        writer.write(sent)
         await writer.drain()
-        return not isinstance(answer, Cuts)
+        return self._cut(writer, answer) if isinstance(answer, Cuts) else True
+
+    def _cut(self, writer: asyncio.StreamWriter, how: Cuts) -> bool:
+        if how.reset:
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+        return False
 
 
 def _encoded(path: str, seen: Seen | None, answer: Answer) -> bytes:
@@ -189,7 +212,7 @@ def _refused(seen: Seen) -> Fails | None:
     """What the real servers refuse, as far as our providers could get it wrong."""
     if "authorization" not in seen.headers and "x-api-key" not in seen.headers:
         return Fails(401, "no key", "authentication_error")
-    if seen.protocol == "openai":
+    if seen.protocol != "anthropic":
         return None
     body, version = seen.body, seen.headers.get("anthropic-version")
     roles = [message["role"] for message in body["messages"]]
@@ -279,7 +302,7 @@ def _tokens(text: str | None) -> int:
 
 @asynccontextmanager
 async def talking(
-    behaviour: Behaviour = improvise, provider: Literal["openai", "anthropic"] = "openai", **fields: Any
+    behaviour: Behaviour = improvise, provider: Provider = "openai", **fields: Any
 ) -> AsyncIterator[tuple[FakeProvider, Model]]:
     """A server, and a model there, labelled ``miriam``; ``fields`` are those of its :class:`ModelSpec`."""
     async with (

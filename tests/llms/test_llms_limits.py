@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +25,7 @@ def question(key: int = 0, text: str = "Hello", max_tokens: int | None = None) -
     return Request(messages=(Message("user", text),), purpose="test", key=str(key), sampling=sampling)
 
 
-def play(model: Scripted, calls: int, **limits: int) -> Limiter:
+def play(model: Scripted, calls: int, **limits: Any) -> Limiter:
     """Make so many calls at once through one limiter; the order must be that of arrival."""
     limiter = Limiter(**limits)
     limited = Limited(model, limiter, SPEC)

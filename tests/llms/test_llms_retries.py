@@ -7,6 +7,7 @@ import logging
 
 import pytest
 
+from fakes.clock import run_virtually
 from fakes.models import Scripted, said
 from screentest.errors import (
     CallError,
@@ -19,7 +20,7 @@ from screentest.errors import (
     TruncatedReply,
     Unavailable,
 )
-from screentest.llms import Limited, Limiter, Message, Meter, Metered, ModelSpec, Request, Retrying
+from screentest.llms import Attempted, Limited, Limiter, Message, Meter, Metered, ModelSpec, Request, Retrying
 
 SPEC = ModelSpec(provider="openai", model="gpt-4.1")
 
@@ -139,11 +140,25 @@ async def test_a_meter_counts_everything() -> None:
     assert meter.retries == 2
 
 
-async def test_a_meter_sees_calls_under_way_and_cancelled() -> None:
+def test_a_meter_sees_calls_under_way_and_cancelled() -> None:
     meter = Meter()
-    task = asyncio.create_task(Metered(Scripted("a", seconds=60), meter).reply(question()))
-    await asyncio.sleep(0)
-    assert (meter.started, meter.in_flight) == (1, 1)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    model = Scripted(Unavailable("x"), "a", seconds=60)
+    napping = asyncio.Event()
+
+    async def nap(_: float) -> None:
+        napping.set()
+        await asyncio.sleep(60)
+
+    async def watch() -> None:
+        task = asyncio.create_task(Metered(Retrying(Attempted(model, meter), sleep=nap), meter).reply(question()))
+        await asyncio.sleep(1)
+        assert (meter.started, meter.in_flight) == (1, 1)
+        await napping.wait()
+        assert (meter.started, meter.in_flight) == (1, 0), "between two attempts nothing is under way"
+        await asyncio.sleep(61)
+        assert (meter.started, meter.in_flight) == (1, 1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run_virtually(watch())
     assert (meter.in_flight, meter.cancelled) == (0, 1)

@@ -26,7 +26,7 @@ def question(text: str = "Who goes there?") -> Request:
     ("fields", "complaint"),
     [
         ({"provider": "openai"}, "'model' is missing"),
-        ({"provider": "gpt"}, "'openai', 'anthropic' or 'understudy'"),
+        ({"provider": "gpt"}, "'openai', 'anthropic', 'embeddings' or 'understudy'"),
         ({"provider": "openai", "model": "m", "rpm": 0}, "greater than or equal to 1"),
         ({"provider": "openai", "model": "m", "tmp": 5}, "Extra inputs are not permitted"),
         ({"provider": "openai", "model": "m", "base_url": "localhost:8000"}, "must start with http://"),

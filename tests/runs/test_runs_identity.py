@@ -76,6 +76,7 @@ MODEL: dict[str, str] = {
     "structured": IDENTITY,
     "price": RUNTIME,
     "skill": IDENTITY,
+    "dimensions": IDENTITY,
     "extra": IDENTITY,
 }
 
@@ -192,6 +193,7 @@ REQUESTED = Request(messages=(Message("user", "Who?"),), purpose="test", key="a"
 SERVED = {"provider": "openai", "model": "m", "base_url": "http://localhost:1/v1"}
 CLAUDE = {"provider": "anthropic", "model": "m", "base_url": "http://localhost:1"}
 UNDERSTUDY = {"provider": "understudy"}
+EMBEDDINGS = SERVED | {"provider": "embeddings"}
 SPECS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "provider": (SERVED, CLAUDE | {"base_url": SERVED["base_url"]}),
     "model": (SERVED, SERVED | {"model": "n"}),
@@ -210,6 +212,7 @@ SPECS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "structured": (SERVED, SERVED | {"structured": "text"}),
     "price": (SERVED, SERVED | {"price": {"input": 1, "output": 2}}),
     "skill": (UNDERSTUDY, UNDERSTUDY | {"skill": "novice"}),
+    "dimensions": (EMBEDDINGS, EMBEDDINGS | {"dimensions": 256}),
     "extra": (SERVED, SERVED | {"extra": {"min_p": 0.1}}),
 }
 

@@ -26,8 +26,8 @@ from screentest.errors import (
     TruncatedReply,
     Unavailable,
 )
-from screentest.llms import Gate, Reply, Request
-from screentest.sim import Event, Fault, Gated, Players, Rules, SceneClosed, Spoken, group, play, record
+from screentest.llms import Gate, Gated, Reply, Request
+from screentest.sim import Event, Fault, Players, Rules, SceneClosed, Spoken, group, play, record
 
 RULES = Rules(turns=8, orders="both")
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from doubles import Improviser
 from fakes.clock import run_virtually
-from screentest.llms import Gate, Request
-from screentest.sim import Gated, group, staggered, together
+from screentest.llms import Gate, Gated, Request
+from screentest.sim import group, staggered, together
 
 durations = st.lists(st.sampled_from((0.0, 0.0, 0.1, 1.0, 5.0, 60.0)), max_size=20)
 

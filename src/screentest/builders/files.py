@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+
+from screentest.errors import InputError
 
 
 def seal(directory: Path, name: str, files: Sequence[str]) -> None:
@@ -29,15 +32,28 @@ def replace_file(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path`` by an atomic rename, making its directory; a crash leaves the old file or the new.
 
     What a crash leaves beside it has one fixed name, so that writing the file again clears it away.
+
+    Raises:
+        InputError: It cannot be written there: the disk is full, or the directory read-only.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+    except OSError as error:
+        _discard(draft)
+        why = error.strerror or str(error)
+        hint = "make room on the disk, or make the directory writable, and run the same command again"
+        raise InputError("cannot write the file", where=str(path), why=why, hint=hint) from None
     except BaseException:
-        draft.unlink(missing_ok=True)
+        _discard(draft)
         raise
+
+
+def _discard(draft: Path) -> None:
+    with suppress(OSError):
+        draft.unlink()

@@ -18,7 +18,7 @@ from screentest.builders.files import broken_seals
 from screentest.builders.results import Results, summarise
 from screentest.builders.resumption import Stage, stages
 from screentest.errors import ScreentestError
-from screentest.sim import STORE, Trajectory
+from screentest.sim import STORE, Trajectory, damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,8 @@ def _evaluation(run: Path, stage: Stage) -> Iterator[Check]:
 
 
 def _store(run: Path) -> str:
+    if found := damage(run / STORE):
+        return found
     with closing(sqlite3.connect(f"{(run / STORE).resolve().as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute("PRAGMA integrity_check").fetchone()[0]
         begun = connection.execute("SELECT count(*) FROM calls WHERE state = 'begun'").fetchone()[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,10 +12,12 @@ from screentest.builders.identity import frozen
 from screentest.builders.planning import plan_build
 from screentest.builders.resumption import is_finished
 from screentest.cli import tables
+from screentest.cli.accounts import remarks, retries
 from screentest.cli.console import UNDERSTUDY, log_run, note, tell
 from screentest.cli.progress import BuildDisplay, EvaluationDisplay, watched
+from screentest.errors import TooManyFailures
 from screentest.llms import Meter
-from screentest.sim import STORE, Session, Tally, standing
+from screentest.sim import STORE, Session, Tally, ledger, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,10 @@ class Runner:
         """Build, and print what it came to."""
         session = await self._begin("build", config)
         progress, meter = Progress(), Meter()
-        async with watched(BuildDisplay(progress, meter, session.tally), as_json=self.as_json):
-            benchmark = await build(config, self.directory, session=session, progress=progress, meter=meter)
-        self._end("build", meter, session.tally)
+        display = BuildDisplay(progress, meter, session.tally)
+        with self._closing("build", meter, session.tally):
+            async with watched(display, as_json=self.as_json):
+                benchmark = await build(config, self.directory, session=session, progress=progress, meter=meter)
         tables.build_report(benchmark.manifest.report, config.build.quota)
         return benchmark
 
@@ -45,29 +50,29 @@ class Runner:
         models = {*(frozen(self.directory, "eval") or {}).get("tested", ()), *(tested or config.roles.tested)}
         session = await self._begin("eval", config, benchmark.manifest.items * (1 + 3 * len(models)))
         progress, meter = EvaluationProgress(), Meter()
-        async with watched(EvaluationDisplay(progress, meter, session.tally), as_json=self.as_json):
-            results = await evaluate(
-                benchmark,
-                config,
-                self.directory,
-                tested=tested,
-                session=session,
-                progress=progress,
-                meter=meter,
-            )
-        self._end("eval", meter, session.tally)
-        return results
+        display = EvaluationDisplay(progress, meter, session.tally)
+        with self._closing("eval", meter, session.tally):
+            async with watched(display, as_json=self.as_json):
+                return await evaluate(
+                    benchmark,
+                    config,
+                    self.directory,
+                    tested=tested,
+                    session=session,
+                    progress=progress,
+                    meter=meter,
+                )
 
     async def rejudge(self, benchmark: Benchmark, config: Config, judge: str) -> Results:
         """Judge the stored replies of an evaluation again."""
         session = await self._begin("rejudge", config)
         progress, meter = EvaluationProgress(), Meter()
-        async with watched(EvaluationDisplay(progress, meter, session.tally), as_json=self.as_json):
-            results = await rejudge(
-                benchmark, config, self.directory, judge, session=session, progress=progress, meter=meter
-            )
-        self._end("rejudge", meter, session.tally)
-        return results
+        display = EvaluationDisplay(progress, meter, session.tally)
+        with self._closing("rejudge", meter, session.tally):
+            async with watched(display, as_json=self.as_json):
+                return await rejudge(
+                    benchmark, config, self.directory, judge, session=session, progress=progress, meter=meter
+                )
 
     async def _begin(self, stage: str, config: Config, planned: int | None = None) -> Session:
         """Say where the run stands; returns the stage's own session, which counts from zero."""
@@ -91,17 +96,31 @@ class Runner:
             )
         return replace(self.session, tally=Tally())
 
+    @contextmanager
+    def _closing(self, stage: str, meter: Meter, tally: Tally) -> Iterator[None]:
+        """Say what was used once the stage is over, also if it failed too often."""
+        try:
+            yield
+        except TooManyFailures:
+            self._end(stage, meter, tally)
+            raise
+        self._end(stage, meter, tally)
+
     def _end(self, stage: str, meter: Meter, tally: Tally) -> None:
         new = tally.made - tally.repeated
+        rows = [row for row in ledger(self.directory / STORE) if (row.stage == "build") == (stage == "build")]
         if self.as_json:
             calls = {"reused": tally.reused, "repeated": tally.repeated, "new": new}
-            tell({"event": "end", "stage": stage, "run": str(self.directory), "calls": calls})
+            all_sessions = {"retries": dict(retries(rows)), "unsure": sum(row.unsure for row in rows)}
+            tell({"event": "end", "stage": stage, "run": str(self.directory), "calls": calls, **all_sessions})
             return
         if tally.reused:
             note(f"Calls: {tally.reused} reused, {tally.repeated} repeated that were in flight, {new} new.")
         if meter.cost or meter.unpriced:
             unknown = f", plus {meter.unpriced} calls of unknown cost" if meter.unpriced else ""
             note(f"Spent in this session: ${meter.cost:.4f}{unknown}.")
+        for line in remarks(rows):
+            note(f"All sessions, {line}.")
 
 
 async def _planned_calls(config: Config, run: Path, stored: int) -> int | None:

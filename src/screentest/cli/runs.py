@@ -118,9 +118,9 @@ def diff_command(
 
 
 def ledger_command(directory: Directory) -> None:
-    """Show what a run used: calls, tokens and dollars.
+    """Show what a run used: calls, retries, tokens and dollars.
 
-    Sums up all its sessions, by stage, model and purpose.
+    Sums up all its sessions, by stage, role and model, and says what is not known.
 
     \b
     Example:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
+from screentest.builders.files import replace_file
 from screentest.errors import InputError
 from screentest.pools import Pool, starter_pool
 
@@ -25,7 +26,7 @@ def scaffold(directory: Path) -> list[Path]:
         What was written.
 
     Raises:
-        InputError: There is something already.
+        InputError: There is something already, or it cannot be written.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise InputError(
@@ -34,9 +35,7 @@ def scaffold(directory: Path) -> list[Path]:
     written: list[Path] = []
     for template, name in _FILES.items():
         target = directory / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        text = (resources.files("screentest.cli") / "templates" / template).read_text(encoding="utf-8")
-        target.write_text(text, encoding="utf-8")
+        replace_file(target, (resources.files("screentest.cli") / "templates" / template).read_bytes())
         written.append(target)
     starter = starter_pool()
     scenes = [starter[name] for name in (*starter.ids("en")[:2], *starter.ids("zh")[:1])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -14,8 +15,8 @@ from rich.text import Text
 
 from screentest.builders import BuildReport, ModelResult, Results, Score
 from screentest.builders.difference import Difference
+from screentest.cli.accounts import remarks, retries, used
 from screentest.cli.console import UNDERSTUDY, clean, out
-from screentest.llms import Usage
 from screentest.pools import Character, Line, Pool, Scene
 from screentest.pools.importers import ImportReport
 from screentest.sim import LedgerRow
@@ -105,30 +106,26 @@ def build_report(report: BuildReport, quota: int) -> None:
 
 
 def ledger(rows: Sequence[LedgerRow]) -> None:
-    """Print what a run used."""
+    """Print what a run used, by stage, role and model."""
     table = _table()
-    for name in ("stage", "model", "purpose", "calls", "failed", "input", "cached", "output", "reasoning", "USD"):
-        table.add_column(name, justify="left" if name in ("stage", "model", "purpose") else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(row.stage, row.model, row.purpose, str(row.calls), str(row.failed), *_used([row]))
+    for name in ("stage", "role", "model"):
+        table.add_column(name, no_wrap=True)
+    for name in ("calls", "failed", "retries", "input", "cached", "output", "reasoning", "USD"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for place, part in groupby(rows, key=lambda row: (row.stage, row.role, row.model)):
+        table.add_row(*map(clean, place), *_account(list(part)))
     table.add_section()
-    total = (str(sum(row.calls for row in rows)), str(sum(row.failed for row in rows)))
-    table.add_row("all", "", "", *total, *_used(rows), style="bold")
+    table.add_row("all", "", "", *_account(rows), style="bold")
     _show_whole(table)
+    if unpriced := sum(row.unpriced for row in rows):
+        out.print(f"unknown cost: {unpriced:,} calls, of which the price or the tokens are not known", soft_wrap=True)
+    for line in remarks(rows):
+        out.print(line, soft_wrap=True)
 
 
-def _used(rows: Sequence[LedgerRow]) -> list[str]:
-    """Tokens and dollars; ``+?`` where some calls did not say."""
-    calls = sum(row.calls for row in rows)
-    unmetered, unpriced = sum(row.unmetered for row in rows), sum(row.unpriced for row in rows)
-    usage = sum((row.usage for row in rows), Usage())
-    tokens = [
-        f"{count:,}{'+?' if unmetered else ''}" for count in (usage.input, usage.cached, usage.output, usage.reasoning)
-    ]
-    if calls and unmetered == calls:
-        tokens = ["unknown"] * 4
-    dollars = f"{sum(row.cost for row in rows):.4f}{'+?' if unpriced else ''}"
-    return [*tokens, "unknown" if calls and unpriced == calls else dollars]
+def _account(rows: Sequence[LedgerRow]) -> list[str]:
+    counts = (sum(row.calls for row in rows), sum(row.failed for row in rows), retries(rows).total())
+    return [*(f"{count:,}" for count in counts), *used(rows)]
 
 
 def difference(found: Difference) -> None:

@@ -11,6 +11,7 @@ import orjson
 
 from screentest.llms.ladder import plain_schema, strict_schema, told_the_schema
 from screentest.llms.model import Finish, Message, Reply, Request, Usage
+from screentest.llms.redaction import Redaction
 from screentest.llms.served import ServedModel
 from screentest.llms.spec import Rung
 from screentest.llms.wire import LIMITS, Client, SdkErrors, Wire, trust
@@ -37,16 +38,18 @@ def wire(base_url: str | None, key: str | None, timeout: float) -> Wire:
         key: The key; ``None`` for a local server that asks for none.
         timeout: Seconds to connect, and between two bytes.
     """
+    redaction = Redaction(key)
+    hooks = {"response": [redaction.headers]}
     client = anthropic.AsyncAnthropic(
         api_key=key or "none",
         base_url=(base_url or BASE_URL).removesuffix("/v1"),
         max_retries=0,
         timeout=timeout,
         open_telemetry=False,
-        http_client=anthropic.DefaultAioHttpClient(limits=LIMITS, timeout=timeout, verify=trust()),
+        http_client=anthropic.DefaultAioHttpClient(limits=LIMITS, timeout=timeout, verify=trust(), event_hooks=hooks),
     )
     errors = SdkErrors(anthropic.APIStatusError, anthropic.APITimeoutError, anthropic.APIConnectionError)
-    return Wire(cast(Client, client), errors, "/v1/messages", key or "")
+    return Wire(cast(Client, client), errors, "/v1/messages", redaction)
 
 
 class AnthropicModel(ServedModel):

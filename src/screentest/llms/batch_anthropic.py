@@ -17,11 +17,11 @@ import orjson
 
 from screentest.errors import Rejected, TimedOut, Unavailable
 from screentest.llms.batch import BatchRecord, Found, Outcome
-from screentest.llms.wire import Wire, json_object, refusal
+from screentest.llms.wire import Wire, refusal
 
 _PATH = "/v1/messages/batches"
 _SECONDS, _LONG_SECONDS = 60.0, 900.0
-_SLACK = 86_400.0
+_SLACK = 2 * 86_400.0
 _OUTER = 16
 _STATUSES = {
     "invalid_request_error": 400,
@@ -103,7 +103,7 @@ class AnthropicBatches:
 
     def answer(self, line: bytes, model: str) -> dict[str, Any]:
         """The body of a response, as the online API gives it."""
-        result = orjson.loads(line)["result"]
+        result = self.wire.decoded(line)["result"]
         match result.get("type"):
             case "succeeded" if isinstance(result.get("message"), dict):
                 return result["message"]
@@ -114,7 +114,7 @@ class AnthropicBatches:
             case "errored":
                 told = result.get("error") or {}
                 kind = str((told.get("error") or told).get("type"))
-                raise refusal(_STATUSES.get(kind, 500), told, model=model, key=self.wire.key)
+                raise refusal(_STATUSES.get(kind, 500), told, model=model)
             case other:
                 raise Unavailable(f"a result of an unknown type: {str(other)[:40]!r}", model=model)
 
@@ -126,7 +126,7 @@ class AnthropicBatches:
 
     async def _object(self, path: str, *, content: bytes | None = None, seconds: float = _SECONDS) -> dict[str, Any]:
         response, _ = await self.wire.send(path, content=content, headers=dict(self.headers), model="", seconds=seconds)
-        return json_object(response, "")
+        return self.wire.json_object(response, "")
 
 
 def _one(remote: str) -> str:

@@ -11,11 +11,11 @@ import orjson
 
 from screentest.errors import CallError, Rejected, ScreentestError, TimedOut, Unavailable
 from screentest.llms.batch import BatchRecord, Crowded, Found, Outcome
-from screentest.llms.wire import Wire, json_object, refusal
+from screentest.llms.wire import Wire, refusal
 
 _ENDED = {"completed", "failed", "expired", "cancelled"}
 _SECONDS, _UPLOAD_SECONDS = 60.0, 900.0
-_SLACK = 86_400.0
+_SLACK = 2 * 86_400.0
 _CAPACITY_CODES = {"token_limit_exceeded", "rate_limit_exceeded"}
 
 
@@ -47,7 +47,7 @@ class OpenAIBatches:
             fields={"purpose": "batch"},
             seconds=_UPLOAD_SECONDS,
         )
-        uploaded = json_object(response, "")
+        uploaded = self.wire.json_object(response, "")
         return orjson.dumps(
             {
                 "input_file_id": _text(uploaded, "id"),
@@ -93,17 +93,17 @@ class OpenAIBatches:
 
     def answer(self, line: bytes, model: str) -> dict[str, Any]:
         """The body of a response, as the online API gives it."""
-        result = orjson.loads(line)
+        result = self.wire.decoded(line)
         response, error = result.get("response"), result.get("error")
         if isinstance(response, dict) and response.get("status_code") == 200 and isinstance(response.get("body"), dict):
             return response["body"]
         if isinstance(response, dict) and response.get("status_code") and response["status_code"] != 200:
-            raise refusal(response["status_code"], response.get("body"), model=model, key=self.wire.key)
+            raise refusal(response["status_code"], response.get("body"), model=model)
         raise _unanswered(error if isinstance(error, dict) else {}, model)
 
     async def _object(self, path: str, content: bytes | None = None) -> dict[str, Any]:
         response, _ = await self.wire.send(path, content=content, model="", seconds=_SECONDS)
-        return json_object(response, "")
+        return self.wire.json_object(response, "")
 
 
 def _custom_id(line: bytes) -> str:

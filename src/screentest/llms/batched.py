@@ -49,6 +49,11 @@ class Batched:
         """The label of the model within."""
         return self._model.name
 
+    def handed_in(self, request: Request) -> bool:
+        """Whether an earlier session has made the next attempt at ``request``."""
+        stem = self._stem(request)
+        return self._batches.earlier(f"{stem}-{self._attempts[stem]}")
+
     async def reply(self, request: Request) -> Reply:
         """Make one attempt at ``request``, after those that earlier sessions made in vain."""
         if self._online and not self._takes_batches:
@@ -62,7 +67,7 @@ class Batched:
             return await self._online.reply(request)
 
     async def _reply(self, request: Request) -> Reply:
-        stem = f"st-{digest(self._identity, request).hex()[:_DIGEST]}"
+        stem = self._stem(request)
         asked = asyncio.get_running_loop().time
         began = asked()
         while True:
@@ -85,6 +90,9 @@ class Batched:
                 unpaid = getattr(error, "reply", None) is None
                 if not helped and not (earlier and unpaid):
                     raise
+
+    def _stem(self, request: Request) -> str:
+        return f"st-{digest(self._identity, request).hex()[:_DIGEST]}"
 
     async def _outcome(self, custom_id: str, draft: Draft, api: BatchApi, *, earlier: bool) -> Outcome | None:
         if earlier:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 
+from screentest.llms.model import Model, Reply, Request
+
 OPENS_AT = 16
 
 
@@ -82,3 +84,23 @@ class Gate:
             if not place.done():
                 self._inside[model] += 1
                 place.set_result(None)
+
+
+class Gated:
+    """A model whose every attempt takes a place in a gate."""
+
+    def __init__(self, model: Model, gate: Gate) -> None:
+        self._model, self._gate = model, gate
+
+    @property
+    def name(self) -> str:
+        """The label of the model within."""
+        return self._model.name
+
+    async def reply(self, request: Request) -> Reply:
+        """Answer ``request`` once there is room."""
+        await self._gate.acquire(self.name)
+        try:
+            return await self._model.reply(request)
+        finally:
+            self._gate.release(self.name)

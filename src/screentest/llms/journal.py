@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -41,8 +41,17 @@ class Journal(Protocol):
         """The reply to a call that finished, or the error of one that failed for good and is not to be retried."""
         ...
 
-    def begin(self, call: Call) -> None:
-        """The current task's call sets out."""
+    def begin(self, call: Call, *, resumed: bool = False) -> None:
+        """An attempt at the current task's call sets out.
+
+        Args:
+            call: The call.
+            resumed: It is no new attempt, but goes on waiting for one that an earlier session made.
+        """
+        ...
+
+    def missed(self, call: Call, error: CallError | BadReply) -> None:
+        """An attempt at the current task's call failed; another one may follow."""
         ...
 
     async def finish(self, call: Call, reply: Reply) -> None:
@@ -107,16 +116,24 @@ class Journaled:
 
 
 class Noted:
-    """A model whose calls are noted in the journal as they set out, past all that could still hold them back.
+    """A model whose every attempt is noted in the journal: as it sets out, past all that could still hold it back, and
+    if it fails.
 
     Args:
         model: The model.
         journal: Where calls are kept.
         identity: As for :class:`Journaled`.
+        handed_in: Whether an earlier session has made the attempt that is to be made at a request; none has by default.
     """
 
-    def __init__(self, model: Model, journal: Journal, identity: object) -> None:
-        self._model, self._journal = model, journal
+    def __init__(
+        self,
+        model: Model,
+        journal: Journal,
+        identity: object,
+        handed_in: Callable[[Request], bool] | None = None,
+    ) -> None:
+        self._model, self._journal, self._handed_in = model, journal, handed_in
         self._identity = encoded_identity(identity)
 
     @property
@@ -125,9 +142,14 @@ class Noted:
         return self._model.name
 
     async def reply(self, request: Request) -> Reply:
-        """Note ``request``, and pass it on."""
-        self._journal.begin(Call(digest(self._identity, request), request.key, request.purpose, self.name))
-        return await self._model.reply(request)
+        """Note an attempt at ``request``, and pass it on."""
+        call = Call(digest(self._identity, request), request.key, request.purpose, self.name)
+        self._journal.begin(call, resumed=self._handed_in is not None and self._handed_in(request))
+        try:
+            return await self._model.reply(request)
+        except (CallError, BadReply) as error:
+            self._journal.missed(call, error)
+            raise
 
 
 def encoded_identity(identity: object) -> bytes:

@@ -5,13 +5,16 @@ What is held back is calls, never conversations. A call passes, first come first
 1. the *gate*: so many calls in flight; it opens low, widens with every success and halves when the provider says 429;
 2. the *cool-down*: nobody calls before the time the provider asked for; nor for a while when call after call fails
    (5xx, cut connections), and then one at a time until a call succeeds;
-3. requests per minute and tokens per minute, if configured.
+3. requests per minute and tokens per minute, if configured;
+4. the *places* of the run, which are shared with all other providers. They come last, so that nobody waits for one
+   provider in a place where another one could be called.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
@@ -39,12 +42,19 @@ class Limiter:
         rpm: Requests per minute; ``None`` for no limit.
         tpm: Tokens per minute; ``None`` for no limit.
         concurrency: The most calls in flight.
+        places: The run's, if there is a limit to them.
     """
 
     def __init__(
-        self, *, rpm: int | None = None, tpm: int | None = None, concurrency: int = DEFAULT_CONCURRENCY
+        self,
+        *,
+        rpm: int | None = None,
+        tpm: int | None = None,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        places: Gate | None = None,
     ) -> None:
         self.gate = Gate(concurrency)
+        self._places = places or Gate(sys.maxsize, opens_at=sys.maxsize)
         self.requests = RequestRate(rpm) if rpm else None
         self.tokens = TokenBucket(tpm) if tpm else None
         self._not_before = 0.0
@@ -52,7 +62,7 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, model: str, request: Request, max_output: int) -> AsyncIterator[Slot]:
-        """Wait for a turn, and hold it for the length of one call.
+        """Wait for a turn, and hold it for the length of one attempt.
 
         Args:
             model: The label of the model that is called.
@@ -69,8 +79,9 @@ class Limiter:
                 slot.reserved = estimate(request.messages) + max_output
                 await self.tokens.reserve(slot.reserved)
                 slot.holds_tokens = True
-            slot.began = asyncio.get_running_loop().time()
-            yield slot
+            async with self._place(model):
+                slot.began = asyncio.get_running_loop().time()
+                yield slot
             self._failures = self._breaks = 0
             self.gate.widen()
         except RateLimited as limited:
@@ -83,6 +94,19 @@ class Limiter:
             if self.tokens and slot.holds_tokens:
                 self.tokens.settle(slot.reserved, slot.spent)
             self.gate.release(model)
+
+    @asynccontextmanager
+    async def _place(self, model: str) -> AsyncIterator[None]:
+        """One of the run's places; a cool-down that began while it was waited for is spent outside."""
+        await self._places.acquire(model)
+        while asyncio.get_running_loop().time() < self._not_before:
+            self._places.release(model)
+            await self._cooled_down()
+            await self._places.acquire(model)
+        try:
+            yield
+        finally:
+            self._places.release(model)
 
     def _cool_down(self, limited: RateLimited, began: float) -> None:
         now = asyncio.get_running_loop().time()

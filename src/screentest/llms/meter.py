@@ -17,8 +17,9 @@ class Meter:
     """Running totals over any number of models.
 
     Attributes:
-        started: Calls begun. Always ``in_flight + finished + cancelled + failed``, the latter summed over its kinds.
-        in_flight: Calls under way.
+        started: Calls begun. Those that have not finished, failed or been cancelled are in flight, or wait: for a
+            place, for a limit, or for their next attempt.
+        in_flight: Calls of which an attempt is under way.
         finished: Calls that brought a reply.
         cancelled: Calls that nobody waits for any more.
         failed: Calls that failed for good, by kind of error.
@@ -68,8 +69,33 @@ class Meter:
             self.cost += reply.cost
 
 
+class Attempted:
+    """A model whose attempts under way are counted: the calls in flight.
+
+    Args:
+        model: The model.
+        meter: Where they are counted.
+    """
+
+    def __init__(self, model: Model, meter: Meter) -> None:
+        self._model, self._meter = model, meter
+
+    @property
+    def name(self) -> str:
+        """The label of the model within."""
+        return self._model.name
+
+    async def reply(self, request: Request) -> Reply:
+        """Make an attempt at ``request``."""
+        self._meter.in_flight += 1
+        try:
+            return await self._model.reply(request)
+        finally:
+            self._meter.in_flight -= 1
+
+
 class Metered:
-    """A model whose calls are counted.
+    """A model whose calls are counted, however often each is attempted.
 
     Args:
         model: The model.
@@ -90,7 +116,6 @@ class Metered:
         """Answer ``request``, and count it."""
         meter = self._meter
         meter.started += 1
-        meter.in_flight += 1
         try:
             reply = await self._model.reply(request)
         except asyncio.CancelledError:
@@ -104,8 +129,6 @@ class Metered:
         except Exception as error:
             meter.failed[error.kind if isinstance(error, CallError) else "error"] += 1
             raise
-        finally:
-            meter.in_flight -= 1
         meter.finished += 1
         meter.count(reply)
         return reply

@@ -9,6 +9,7 @@ import openai
 
 from screentest.llms.ladder import plain_schema, strict_schema, told_the_schema
 from screentest.llms.model import Finish, Reply, Request, Usage
+from screentest.llms.redaction import Redaction
 from screentest.llms.served import ServedModel
 from screentest.llms.spec import Rung
 from screentest.llms.wire import LIMITS, Client, SdkErrors, Wire, trust
@@ -31,23 +32,26 @@ _FINISHES: dict[str, Finish] = {
 }
 
 
-def wire(base_url: str | None, key: str | None, timeout: float) -> Wire:
+def wire(base_url: str | None, key: str | None, timeout: float, path: str = "/chat/completions") -> Wire:
     """A client to one server.
 
     Args:
         base_url: Where it is; OpenAI if ``None``.
         key: The key; ``None`` for a local server that asks for none.
         timeout: Seconds to connect, and between two bytes.
+        path: Where requests go, below the base URL.
     """
+    redaction = Redaction(key)
+    hooks = {"response": [redaction.headers]}
     client = openai.AsyncOpenAI(
         api_key=key or "none",
         base_url=base_url or BASE_URL,
         max_retries=0,
         timeout=timeout,
-        http_client=openai.DefaultAioHttpClient(limits=LIMITS, timeout=timeout, verify=trust()),
+        http_client=openai.DefaultAioHttpClient(limits=LIMITS, timeout=timeout, verify=trust(), event_hooks=hooks),
     )
     errors = SdkErrors(openai.APIStatusError, openai.APITimeoutError, openai.APIConnectionError)
-    return Wire(cast(Client, client), errors, "/chat/completions", key or "")
+    return Wire(cast(Client, client), errors, path, redaction)
 
 
 class OpenAIModel(ServedModel):

@@ -133,7 +133,7 @@ class ServedModel(ABC):
         )
 
     def _unusable(self, body: Mapping[str, Any], what: str) -> ScreentestError:
-        return unusable(body, what, model=self._name, key=self._wire.key)
+        return unusable(body, what, model=self._name)
 
     def _warn_of_what_is_not_sent(self) -> None:
         spec, row = self._spec, self._row

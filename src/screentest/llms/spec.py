@@ -14,18 +14,23 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from screentest.llms.model import Sampling, Usage
 
-Provider = Literal["openai", "anthropic", "understudy"]
+Provider = Literal["openai", "anthropic", "embeddings", "understudy"]
 Skill = Literal["novice", "adept", "expert"]
 Rung = Literal["native", "tool", "text"]
 
 DEFAULT_MAX_TOKENS = 2048
 DEFAULT_CONCURRENCY = 64
-_DEFAULT_KEY_ENV: dict[Provider, str] = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_DEFAULT_KEY_ENV: dict[Provider, str] = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "embeddings": "OPENAI_API_KEY",
+}
 _KEY_ENV = re.compile(r"[A-Z_][A-Z0-9_]*")
 _SECRET = re.compile(
     r"^key$|api[-_]?key|auth(?!or)|secret|passw|credential|bearer|private[-_]?key|(^|[-_])token$", re.IGNORECASE
 )
-_RESERVED_EXTRA = {"model", "messages", "system", "stream", "n"}
+_RESERVED_EXTRA = {"model", "messages", "system", "stream", "n", "input", "encoding_format", "dimensions"}
+_ONLY_CHAT = {"temperature", "top_p", "max_tokens", "thinking", "effort", "structured"}
 
 Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -74,7 +79,8 @@ class ModelSpec(BaseModel):
     """One entry of a config's ``models``.
 
     Attributes:
-        provider: The protocol the model speaks: ``openai`` is chat completions, wherever it is served.
+        provider: The protocol the model speaks: ``openai`` is chat completions, wherever it is served; ``embeddings``
+            is OpenAI's embeddings, likewise, for a memory's vectors.
         model: The provider's name for the model. Required, except for the understudy.
         base_url: Where it is served, e.g. ``http://localhost:8000/v1``; the provider's own address if not given.
         key_env: The environment variable that holds the key. ``OPENAI_API_KEY`` or ``ANTHROPIC_API_KEY`` at the
@@ -93,6 +99,7 @@ class ModelSpec(BaseModel):
             (``text``). If not given, starts at the best the model takes and climbs down when the server refuses it.
         price: What its tokens cost.
         skill: How good the understudy is.
+        dimensions: How wide an embedding shall be, for models that can shorten theirs.
         extra: Put into the request's body as it is, for what only some servers take.
     """
 
@@ -115,6 +122,7 @@ class ModelSpec(BaseModel):
     structured: Rung | None = None
     price: Price | None = None
     skill: Skill | None = None
+    dimensions: Annotated[int, Field(ge=1, le=65_536)] | None = None
     extra: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("base_url")
@@ -156,6 +164,10 @@ class ModelSpec(BaseModel):
             raise ValueError(f"'model' is missing: the name under which {self.provider} serves it")
         if self.skill is not None:
             raise ValueError("'skill' belongs to the understudy only")
+        if self.provider == "embeddings" and (in_vain := sorted(self.model_fields_set & _ONLY_CHAT)):
+            raise ValueError(f"an embedding model writes nothing, and does not take {', '.join(in_vain)}")
+        if self.dimensions is not None and self.provider != "embeddings":
+            raise ValueError("'dimensions' belongs to embeddings only")
         if self.thinking is not None and self.provider != "anthropic":
             raise ValueError("'thinking' is a budget for anthropic models; for others set 'effort' or 'extra'")
         if self.base_url is not None and self.key_env is None and not self.local:
@@ -200,6 +212,8 @@ class ModelSpec(BaseModel):
 
     def longest_output(self, suggested: Sampling) -> int:
         """The most tokens one call can bring, thinking included."""
+        if self.provider == "embeddings":
+            return 0
         return self.sampled(suggested)[1] + (self.thinking or 0)
 
 

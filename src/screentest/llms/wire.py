@@ -32,6 +32,7 @@ from screentest.errors import (
     TimedOut,
     Unavailable,
 )
+from screentest.llms.redaction import Redaction
 
 LIMITS = httpx2.Limits(max_connections=10_000, max_keepalive_connections=10_000, keepalive_expiry=30.0)
 _LONGEST_MESSAGE = 300
@@ -85,11 +86,11 @@ class Wire:
         client: The SDK's client, with its own retries off.
         errors: The SDK's exceptions.
         path: Where requests go, below the base URL.
-        key: The key, to keep it out of messages.
+        redaction: Takes the key out of what the server says.
     """
 
-    def __init__(self, client: Client, errors: SdkErrors, path: str, key: str) -> None:
-        self._client, self._errors, self._path, self.key = client, errors, path, key
+    def __init__(self, client: Client, errors: SdkErrors, path: str, redaction: Redaction) -> None:
+        self._client, self._errors, self._path, self._redaction = client, errors, path, redaction
 
     async def post(
         self, body: Mapping[str, Any], *, model: str, seconds: float, headers: Mapping[str, str] | None = None
@@ -103,7 +104,7 @@ class Wire:
             headers: Added to the client's own.
 
         Returns:
-            The body of the response, and the seconds it took.
+            The body of the response, without the key, and the seconds it took.
 
         Raises:
             CallError: What became of the call instead. No message holds the key.
@@ -112,7 +113,7 @@ class Wire:
         response, elapsed = await self.send(
             self._path, content=encoded(body, model), model=model, seconds=seconds, headers=headers
         )
-        return json_object(response, model), elapsed
+        return self.json_object(response, model), elapsed
 
     async def send(
         self,
@@ -166,6 +167,28 @@ class Wire:
         call = self._client.post(path, cast_to=httpx2.Response, body=fields, files=files, options=options)
         return (await self._called(call, "", seconds))[0]
 
+    def json_object(self, response: httpx2.Response, model: str) -> dict[str, Any]:
+        """The JSON object in a response, without the key.
+
+        Raises:
+            Unavailable: There is none.
+        """
+        try:
+            body = self.decoded(response.content)
+        except orjson.JSONDecodeError:
+            body = None
+        if not isinstance(body, dict):
+            raise Unavailable("the response is not a JSON object", model=model, status=response.status_code)
+        return body
+
+    def decoded(self, content: bytes) -> Any:
+        """JSON from the server, without the key.
+
+        Raises:
+            orjson.JSONDecodeError: It is no JSON.
+        """
+        return self._redaction.data(orjson.loads(content))
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
@@ -197,10 +220,10 @@ class Wire:
 
     def _refusal(self, response: httpx2.Response, model: str) -> ScreentestError:
         try:
-            body = orjson.loads(response.content)
+            body = self.decoded(response.content)
         except (orjson.JSONDecodeError, httpx2.HTTPError):
             body = None
-        return refusal(response.status_code, body, response.headers, model=model, key=self.key)
+        return refusal(response.status_code, body, response.headers, model=model)
 
 
 def encoded(body: Mapping[str, Any], model: str) -> bytes:
@@ -215,36 +238,16 @@ def encoded(body: Mapping[str, Any], model: str) -> bytes:
         raise Rejected("the prompt is not valid Unicode text (a lone surrogate?)", model=model) from None
 
 
-def json_object(response: httpx2.Response, model: str) -> dict[str, Any]:
-    """The JSON object in a response.
-
-    Raises:
-        Unavailable: There is none.
-    """
-    try:
-        body = orjson.loads(response.content)
-    except orjson.JSONDecodeError:
-        body = None
-    if not isinstance(body, dict):
-        raise Unavailable("the response is not a JSON object", model=model, status=response.status_code)
-    return body
-
-
-def refusal(
-    status: int, body: object, headers: Mapping[str, str] | None = None, *, model: str = "", key: str = ""
-) -> ScreentestError:
+def refusal(status: int, body: object, headers: Mapping[str, str] | None = None, *, model: str = "") -> ScreentestError:
     """The error for a refused call.
 
     Args:
         status: The HTTP status.
-        body: The body, if it is JSON: both providers' shapes are understood.
+        body: The body, if it is JSON, without the key: both providers' shapes are understood.
         headers: The response's headers.
         model: The label of the model.
-        key: Removed from the message, should the provider quote it.
     """
     said, code = _said(body)
-    if key:
-        said = said.replace(key, "***")
     message = f"{status} {said[:_LONGEST_MESSAGE]}".strip()
     if code in _FILTER_CODES:
         return FilteredReply(message, model=model)
@@ -259,17 +262,20 @@ def refusal(
     return Rejected(message, model=model, status=status)
 
 
-def unusable(body: Mapping[str, Any], what: str, *, model: str, key: str = "") -> CallError | ScreentestError:
+def unusable(body: Mapping[str, Any], what: str, *, model: str) -> CallError | ScreentestError:
     """The error for a 200 whose body is no reply: the error that some gateways put there, or :class:`Unavailable`."""
     error = body.get("error")
     if isinstance(error, dict):
         code = error.get("code")
-        return refusal(code if isinstance(code, int) and code >= 400 else 502, body, model=model, key=key)
+        return refusal(code if isinstance(code, int) and code >= 400 else 502, body, model=model)
     return Unavailable(what, model=model, status=200)
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds the provider asks to wait, from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP date)."""
+    """Seconds the provider asks to wait, from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP date).
+
+    A date is held against the server's own clock if it tells the time (``date``), since ours may be wrong.
+    """
     milliseconds, value = headers.get("retry-after-ms"), headers.get("retry-after")
     for text, scale in ((milliseconds, 0.001), (value, 1.0)):
         try:
@@ -278,11 +284,18 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
             continue
         if math.isfinite(seconds):
             return max(0.0, seconds)
+    date = _date(value)
+    if date is None:
+        return None
+    server = _date(headers.get("date")) if now is None else now
+    return max(0.0, date - (time.time() if server is None else server))
+
+
+def _date(text: str | None) -> float | None:
     try:
-        date = email.utils.parsedate_to_datetime(value or "").timestamp()
+        return email.utils.parsedate_to_datetime(text or "").timestamp()
     except ValueError:
         return None
-    return max(0.0, date - (time.time() if now is None else now))
 
 
 def _said(body: object) -> tuple[str, str]:

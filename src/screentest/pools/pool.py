@@ -97,16 +97,13 @@ class Pool:
             replace: Whether a pool at ``path`` may be replaced.
 
         Raises:
-            InputError: ``path`` holds something else, or two scenes or two characters share an id.
+            InputError: ``path`` holds something else or cannot be written, or two scenes or two characters share an id.
         """
         path = Path(path).resolve()
         _check_target(path, replace)
         draft = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
         try:
             draft.mkdir(parents=True)
-        except OSError as error:
-            raise InputError("cannot write here", where=str(path), why=error.strerror or str(error)) from error
-        try:
             languages: set[Language] = set()
             for file, rows in ((_SCENES, scenes), (_CHARACTERS, characters)):
                 _write_rows(draft / file, rows, languages)
@@ -119,6 +116,8 @@ class Pool:
             )
             (draft / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
             _put_in_place(draft, path)
+        except OSError as error:
+            raise InputError("cannot write here", where=str(path), why=error.strerror or str(error)) from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return cls.open(path)

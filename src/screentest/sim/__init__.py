@@ -1,5 +1,6 @@
 """The simulation: events, the state they fold into, the conversation loop and the scheduler."""
 
+from screentest.sim.damage import damage
 from screentest.sim.events import (
     Auditioned,
     Candidate,
@@ -13,7 +14,7 @@ from screentest.sim.events import (
 from screentest.sim.ledger import LedgerRow, ledger, standing
 from screentest.sim.play import Players, Rules, play
 from screentest.sim.run import STORE, Run, Session, fork, locked, open_run
-from screentest.sim.scheduler import Gated, group, staggered, together
+from screentest.sim.scheduler import group, staggered, together
 from screentest.sim.state import State, view
 from screentest.sim.store import EVALUATION, Store, Tally
 from screentest.sim.trajectory import Trajectory, record
@@ -25,7 +26,6 @@ __all__ = [
     "Candidate",
     "Event",
     "Fault",
-    "Gated",
     "LedgerRow",
     "Players",
     "Rules",
@@ -39,6 +39,7 @@ __all__ = [
     "Store",
     "Tally",
     "Trajectory",
+    "damage",
     "fork",
     "group",
     "ledger",

@@ -6,13 +6,15 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from screentest.errors import InputError, StoreError
+from screentest.sim.damage import damage
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -25,6 +27,12 @@ CREATE TABLE IF NOT EXISTS calls (
     input INTEGER, output INTEGER, cached INTEGER, thought INTEGER,
     latency REAL, cost REAL,
     error TEXT
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS retries (
+    digest BLOB NOT NULL,
+    cause TEXT NOT NULL,
+    times INTEGER NOT NULL,
+    PRIMARY KEY (digest, cause)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS batches (
     id TEXT PRIMARY KEY,
@@ -40,11 +48,22 @@ Job = tuple[str, tuple[Any, ...], "asyncio.Future[None] | None"]
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the database, making its tables if need be.
+    """Open the database, making its tables if need be; one that is damaged is left as it is.
 
     Raises:
-        InputError: The file is no such database, or of a newer version.
+        InputError: The file is no such database, is damaged, or of a newer version; or it cannot be opened.
     """
+    try:
+        found = damage(path)
+    except (OSError, sqlite3.Error) as error:
+        raise _closed(path, error) from error
+    if found:
+        hint = "nothing was changed; put a copy back, or begin again in another run directory"
+        raise InputError("the run's store is damaged", where=str(path), why=found, hint=hint)
+    return _open(path)
+
+
+def _open(path: Path) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=30)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -53,11 +72,17 @@ def connect(path: Path) -> sqlite3.Connection:
         if version > SCHEMA_VERSION:
             why = f"its version is {version}, this version of screentest reads up to {SCHEMA_VERSION}"
             raise InputError("the store is too new", where=str(path), why=why, hint="upgrade screentest")
-        connection.executescript(_SCHEMA)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        if version < SCHEMA_VERSION:
+            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except sqlite3.Error as error:
-        raise InputError("the run's store cannot be opened", where=str(path), why=str(error)) from error
+        raise _closed(path, error) from error
     return connection
+
+
+def _closed(path: Path, error: Exception) -> InputError:
+    hint = "see that its directory can be written and the disk is not full, and run the same command again"
+    return InputError("the run's store cannot be opened", where=str(path), why=str(error), hint=hint)
 
 
 class Writer:
@@ -68,9 +93,10 @@ class Writer:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
-        self._broken: Exception | None = None
-        self._thread = threading.Thread(target=self._run, args=(path,), name="screentest-store", daemon=True)
+        self._broken: StoreError | None = None
+        self._thread = threading.Thread(target=self._run, name="screentest-store", daemon=True)
         self._thread.start()
 
     def put(self, statement: str, row: tuple[Any, ...]) -> None:
@@ -84,7 +110,7 @@ class Writer:
             StoreError: It cannot be written.
         """
         if self._broken:
-            raise StoreError(f"the store cannot be written: {self._broken}") from self._broken
+            raise self._broken
         written = asyncio.get_running_loop().create_future()
         self._jobs.put((statement, row, written))
         await written
@@ -94,24 +120,29 @@ class Writer:
         self._jobs.put(None)
         self._thread.join()
 
-    def _run(self, path: Path) -> None:
+    def _run(self) -> None:
         try:
-            connection = connect(path)
+            connection = _open(self._path)
         except (InputError, sqlite3.Error) as failure:
-            self._broken = failure
+            self._break(failure)
             for batch in self._batches():
-                _tell(batch, failure)
+                _tell(batch, self._broken)
             return
-        try:
+        with closing(connection):
             for batch in self._batches():
                 try:
                     _commit(connection, batch)
-                    error = None
                 except Exception as failure:
-                    self._broken = error = failure
-                _tell(batch, error)
-        finally:
-            connection.close()
+                    _tell(batch, self._break(failure))
+                else:
+                    _tell(batch, None)
+
+    def _break(self, failure: Exception) -> StoreError:
+        self._broken = StoreError(
+            f"{self._path}: the store cannot be written; {failure}; every call it holds is kept: make room on the "
+            "disk, or mend it, and run the same command again"
+        )
+        return self._broken
 
     def _batches(self) -> Iterator[list[Job]]:
         """Whatever is waiting, again and again, until the store is closed."""
@@ -137,21 +168,22 @@ def _commit(connection: sqlite3.Connection, batch: list[Job]) -> None:
             connection.execute(statement, row)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 
-def _tell(batch: list[Job], error: Exception | None) -> None:
+def _tell(batch: list[Job], error: StoreError | None) -> None:
     waiting = [future for _, _, future in batch if future is not None]
     if waiting:
         waiting[0].get_loop().call_soon_threadsafe(_settle, waiting, error)
 
 
-def _settle(waiting: list[asyncio.Future[None]], error: Exception | None) -> None:
+def _settle(waiting: list[asyncio.Future[None]], error: StoreError | None) -> None:
     for future in waiting:
         if future.done():
             continue
         if error is None:
             future.set_result(None)
         else:
-            future.set_exception(StoreError(f"the store cannot be written: {error}"))
+            future.set_exception(error)

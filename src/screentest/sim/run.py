@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,14 +25,14 @@ from screentest.llms import (
     Meter,
     Model,
     ModelSpec,
-    Noted,
     Pace,
     Reply,
     Request,
     half_price,
     open_models,
 )
-from screentest.sim.scheduler import Gated
+from screentest.sim.damage import damage
+from screentest.sim.database import connect
 from screentest.sim.store import Store, Tally
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Session:
     """How one process works on a run; none of it decides what comes out.
 
     Attributes:
-        concurrency: The most model calls in flight.
+        concurrency: The most model calls in flight, all models together.
         max_usd: The most that all sessions of the run may spend.
         replay: Make no call; answer from the store alone.
         retry_failed: Make calls that failed for good again; what a build played after them may then change. An
@@ -95,8 +95,11 @@ async def open_run(
 ) -> AsyncIterator[Run]:
     """Open a run directory's store and its models.
 
-    However the body ends, calls that have set out are waited for (20 seconds at most) and kept: they are being paid
-    for. Those that still wait for their turn are dropped.
+    A call takes a place, and is noted in the store, for as long as an attempt at it is under way: what waits for a
+    limit or for its next attempt keeps no other model from being called.
+
+    However the body ends, calls in flight are waited for (20 seconds at most) and kept: they are being paid for. Those
+    that wait for their turn, or for their next attempt, are dropped.
     Batches are left at the provider, where the next session finds them.
 
     Args:
@@ -120,18 +123,19 @@ async def open_run(
                 opened: Mapping[str, Model] = {label: _Absent(label) for label in specs}
             else:
                 environment = os.environ if session.environment is None else session.environment
+                places = Gate(session.width, opens_at=session.width)
                 opened = await stack.enter_async_context(
-                    open_models(specs, environment=environment, meter=meter, batches=batches)
+                    open_models(
+                        specs, environment=environment, meter=meter, batches=batches, journal=store, places=places
+                    )
                 )
-            gate = Gate(session.width, opens_at=session.width)
             budget = None if session.max_usd is None else Budget(session.max_usd, store.spent())
             models: dict[str, Model] = {}
             for label, spec in specs.items():
-                identity = spec.identity()
-                model: Model = Gated(Noted(opened[label], store, identity), gate)
+                model = opened[label]
                 if budget is not None:
                     model = Budgeted(model, budget, half_price(spec) if batches and not spec.local else spec)
-                models[label] = Journaled(model, store, identity)
+                models[label] = Journaled(model, store, spec.identity())
             try:
                 yield Run(directory, store, models)
             finally:
@@ -154,17 +158,24 @@ def locked(directory: Path) -> Iterator[None]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
+        holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}), encoding="utf-8")
     except Timeout:
         raise RunLocked(f"{directory}: {_who(holder)} is working on this run; wait for it, or stop it") from None
     except OSError as error:
+        _leave(lock, holder)
         why = error.strerror or str(error)
         raise InputError("cannot use the run directory", where=str(directory), why=why) from None
     try:
-        holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}), encoding="utf-8")
         yield
     finally:
-        holder.unlink(missing_ok=True)
-        lock.release()
+        _leave(lock, holder)
+
+
+def _leave(lock: FileLock, holder: Path) -> None:
+    with suppress(OSError):
+        if lock.is_locked:
+            holder.unlink(missing_ok=True)
+    lock.release()
 
 
 def fork(source: Path, target: Path) -> None:
@@ -179,18 +190,21 @@ def fork(source: Path, target: Path) -> None:
         raise InputError("there is no run to fork", where=str(source), why=f"it has no {STORE}")
     if target.exists() and (not target.is_dir() or any(file.name != _DRAFT for file in target.iterdir())):
         raise InputError("will not fork into it", where=str(target), why="it is not empty", hint="name a new directory")
-    target.mkdir(parents=True, exist_ok=True)
-    draft = target / _DRAFT
-    draft.unlink(missing_ok=True)
     try:
+        if found := damage(source / STORE):
+            raise InputError("the run cannot be copied", where=str(source / STORE), why=found)
+        target.mkdir(parents=True, exist_ok=True)
+        draft = target / _DRAFT
+        draft.unlink(missing_ok=True)
         with closing(sqlite3.connect(source / STORE)) as original, closing(sqlite3.connect(draft)) as copy:
             original.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")
+        with closing(connect(draft)) as copy:
             copy.execute("DELETE FROM calls WHERE state = 'begun'")
-            copy.commit()
-    except sqlite3.Error as error:
+            copy.execute("DELETE FROM retries WHERE digest NOT IN (SELECT digest FROM calls)")
+            copy.execute("PRAGMA journal_mode = DELETE")
+        draft.replace(target / STORE)
+    except (OSError, sqlite3.Error) as error:
         raise InputError("the run cannot be copied", where=str(source / STORE), why=str(error)) from None
-    draft.replace(target / STORE)
 
 
 def _away(store: Store) -> int:

@@ -8,29 +8,8 @@ from itertools import count
 from typing import Any, TypeVar
 
 from screentest.errors import Stopped
-from screentest.llms import Gate, Model, Reply, Request
 
 T = TypeVar("T")
-
-
-class Gated:
-    """A model that waits for a place among the calls in flight; all models of a run share one gate."""
-
-    def __init__(self, model: Model, gate: Gate) -> None:
-        self._model, self._gate = model, gate
-
-    @property
-    def name(self) -> str:
-        """The wrapped model's label."""
-        return self._model.name
-
-    async def reply(self, request: Request) -> Reply:
-        """Answer ``request`` once there is room."""
-        await self._gate.acquire(self.name)
-        try:
-            return await self._model.reply(request)
-        finally:
-            self._gate.release(self.name)
 
 
 async def group(jobs: Iterable[Coroutine[Any, Any, T]]) -> tuple[T, ...]:

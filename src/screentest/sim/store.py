@@ -23,10 +23,22 @@ _COLUMNS = (
     "cost, error"
 )
 _PUT = f"INSERT OR REPLACE INTO calls ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+INTERRUPTED = "interrupted"
+"""The cause of an attempt that repeats one which was in flight when a session ended."""
+
+_AGAIN = (
+    "INSERT INTO retries (digest, cause, times) "  # noqa: S608
+    f"SELECT digest, coalesce(json_extract(error, '$.kind'), '{INTERRUPTED}'), 1 FROM calls "
+    "WHERE digest = ? AND state <> 'done' ON CONFLICT (digest, cause) DO UPDATE SET times = times + 1"
+)
 _BEGIN = (
     "INSERT INTO calls (digest, key, purpose, model, state) VALUES (?, ?, ?, ?, 'begun') "
     "ON CONFLICT (digest) DO UPDATE SET state = 'begun', error = NULL"
 )
+_MISSED = "UPDATE calls SET error = ? WHERE digest = ? AND state = 'begun'"
+IN_FLIGHT = "state = 'begun' AND error IS NULL"
+"""Holds for a call whose attempt has set out, and neither failed nor brought a reply."""
+
 _NOTE = "INSERT OR REPLACE INTO batches (id, model, state, noted, remote, rungs) VALUES (?, ?, ?, ?, ?, ?)"
 _BATCHES = "SELECT id, model, state, noted, remote, rungs FROM batches ORDER BY noted, id"
 _FIND = (
@@ -44,7 +56,7 @@ class Tally:
         interrupted: Calls that were in flight when an earlier session ended.
         reused: Calls answered from the store.
         repeated: Calls made again that were in flight when an earlier session ended.
-        made: Calls made, the repeated ones included.
+        made: Calls made, the repeated ones included, however often each was attempted.
         failed: Calls that failed for good.
     """
 
@@ -75,17 +87,18 @@ class Store:
     def __init__(
         self, path: Path, *, replay: bool = False, retry_failed: bool = False, tally: Tally | None = None
     ) -> None:
-        self._replay, self._retry_failed = replay, retry_failed
+        self._path, self._replay, self._retry_failed = path, replay, retry_failed
         self.tally = tally or Tally()
         if replay and not path.is_file():
             why = "the file is not there, so that no call can be answered"
             raise InputError("there is nothing to replay", where=str(path), why=why)
         self._reader = connect(path)
-        self._interrupted = {row[0] for row in self._rows("SELECT digest FROM calls WHERE state = 'begun'")}
+        self._interrupted = {row[0] for row in self._rows(f"SELECT digest FROM calls WHERE {IN_FLIGHT}")}  # noqa: S608
         self.tally.interrupted = len(self._interrupted)
         self.tally.stored = self._rows("SELECT count(*) FROM calls WHERE state = 'done'")[0][0]
         self._running: set[asyncio.Task[Any]] = set()
-        self._away: set[asyncio.Task[Any] | None] = set()
+        self._away: dict[asyncio.Task[Any] | None, bool] = {}
+        self._draining = False
         self._writer = Writer(path)
 
     def find(self, call: Call) -> Reply | ScreentestError | None:
@@ -110,12 +123,34 @@ class Store:
             return None
         raise StoreError(f"a replay makes no calls, and {call.key} of {call.model} is not in the store")
 
-    def begin(self, call: Call) -> None:
-        """Note that the current task's call sets out."""
-        self._away.add(asyncio.current_task())
-        self.tally.made += 1
-        self.tally.repeated += call.digest in self._interrupted
+    def begin(self, call: Call, *, resumed: bool = False) -> None:
+        """Note that an attempt at the current task's call sets out.
+
+        If it is not the first one, of this session or another, it counts as a retry, by what became of the one before.
+
+        Args:
+            call: The call.
+            resumed: It is no new attempt, but goes on waiting for one that an earlier session made.
+        """
+        task = asyncio.current_task()
+        if task not in self._away:
+            self.tally.made += 1
+            self.tally.repeated += call.digest in self._interrupted
+        self._away[task] = True
+        if not resumed:
+            self._writer.put(_AGAIN, (call.digest,))
         self._writer.put(_BEGIN, (call.digest, call.key, call.purpose, call.model))
+
+    def missed(self, call: Call, error: CallError | BadReply) -> None:
+        """Note that an attempt at the current task's call failed.
+
+        Until another one sets out, the call is not in flight; :meth:`drain` drops it, unless it has been paid for.
+        """
+        self._writer.put(_MISSED, (_told(error), call.digest))
+        if isinstance(error, CallError):
+            self._away[asyncio.current_task()] = False
+            if self._draining:
+                raise asyncio.CancelledError
 
     async def finish(self, call: Call, reply: Reply) -> None:
         """Keep a reply; returns once it is on disk."""
@@ -127,8 +162,7 @@ class Store:
     async def fail(self, call: Call, error: ScreentestError) -> None:
         """Keep an error, so that a replay fails the same way; returns once it is on disk."""
         self.tally.failed += 1
-        told = {"kind": error.kind, "detail": str(error), "status": getattr(error, "status", None)}
-        await self._writer.write(_PUT, (*_head(call, "failed"), *(None,) * 10, orjson.dumps(told).decode()))
+        await self._writer.write(_PUT, (*_head(call, "failed"), *(None,) * 10, _told(error)))
 
     def batches(self) -> list[BatchRecord]:
         """All batches of all sessions, for :class:`screentest.llms.Batches`."""
@@ -150,12 +184,15 @@ class Store:
         return task
 
     async def drain(self, seconds: float) -> None:
-        """Wait for the calls that have set out, which are being paid for.
+        """Wait for the calls in flight, which are being paid for.
 
-        Those that take longer than ``seconds``, and those that have not set out, are cancelled; all of them if this is.
+        Those that take longer than ``seconds`` are cancelled, and so are those that wait for their turn or for their
+        next attempt; all of them if this is.
         """
-        for task in self._running - self._away:
-            task.cancel()
+        self._draining = True
+        for task in self._running:
+            if not self._away.get(task):
+                task.cancel()
         try:
             if self._running:
                 await asyncio.wait(self._running, timeout=seconds)
@@ -178,11 +215,11 @@ class Store:
         try:
             return self._reader.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(f"the store cannot be read: {error}") from error
+            raise StoreError(f"{self._path}: the store cannot be read; {error}") from error
 
     def _done(self, task: asyncio.Task[Reply]) -> None:
         self._running.discard(task)
-        self._away.discard(task)
+        self._away.pop(task, None)
         if not task.cancelled():
             task.exception()
 
@@ -202,6 +239,11 @@ def _restored(stored: str | bytes) -> str:
 
 def _head(call: Call, state: str) -> tuple[bytes, str, str, str, str]:
     return call.digest, call.key, call.purpose, call.model, state
+
+
+def _told(error: ScreentestError) -> str:
+    told = {"kind": error.kind, "detail": str(error), "status": getattr(error, "status", None)}
+    return orjson.dumps(told).decode()
 
 
 def _reply(row: tuple[Any, ...]) -> Reply:

@@ -26,6 +26,7 @@ from screentest.errors import (
 )
 from screentest.llms import Model, ModelSpec, Reply, Request, open_models
 from screentest.llms.capabilities import capabilities
+from screentest.llms.embeddings import embed
 from screentest.llms.ladder import Ladder
 from screentest.llms.spec import Rung
 from screentest.randomness import Place
@@ -144,7 +145,7 @@ class _Visit:
             async with open_models({label: pinned}, environment=environment) as models:
                 watched = Watched(models[label])
                 try:
-                    await _direct(watched)
+                    await (_embed(watched) if spec.provider == "embeddings" else _direct(watched))
                 finally:
                     self.calls += watched.calls
                 return watched.last
@@ -190,8 +191,12 @@ async def _direct(model: Model) -> None:
     )
 
 
+async def _embed(model: Model) -> None:
+    await embed(model, ["Who goes there?", "来者何人？"], key="doctor/contact/embed")
+
+
 def _rungs(spec: ModelSpec) -> tuple[Rung | None, ...]:
-    if spec.provider == "understudy":
+    if spec.provider in {"understudy", "embeddings"}:
         return (None,)
     if spec.structured:
         return (spec.structured,)

@@ -1,0 +1,158 @@
+"""Embeddings: OpenAI's, and every server's that speaks its protocol (vLLM, Ollama, TEI, Qwen, Jina …).
+
+An embedding model is a :class:`~screentest.llms.Model` like any other: its request holds one user message for each
+text, and its reply's text is the vectors, written as JSON. So calls for vectors are limited, retried, budgeted, kept in
+the journal and answered from there like all others, and none is paid for twice.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from screentest.errors import InvalidReply
+from screentest.llms.model import Message, Model, Reply, Request, Usage
+from screentest.llms.spec import ModelSpec
+from screentest.llms.wire import Wire, unusable
+
+PATH = "/embeddings"
+PURPOSE = "embed"
+
+_STORED = np.dtype("<f4")
+
+
+class EmbeddingModel:
+    """A model served over ``/embeddings``.
+
+    A response that does not hold one vector for each text becomes a reply too, with the finish ``unknown``: it was paid
+    for, and :func:`embed` refuses it the same way whenever it is read again.
+
+    Args:
+        name: The configured label.
+        spec: The model.
+        wire: The way to its server.
+    """
+
+    def __init__(self, name: str, spec: ModelSpec, wire: Wire) -> None:
+        self._name, self._spec, self._wire = name, spec, wire
+
+    @property
+    def name(self) -> str:
+        """The configured label."""
+        return self._name
+
+    async def reply(self, request: Request) -> Reply:
+        """The vectors of all messages (see :class:`screentest.llms.Model`)."""
+        spec, texts = self._spec, [message.content for message in request.messages]
+        body: dict[str, Any] = {"model": spec.model, "input": texts, "encoding_format": "float"}
+        if spec.dimensions is not None:
+            body["dimensions"] = spec.dimensions
+        answer, latency = await self._wire.post(body | spec.extra, model=self._name, seconds=spec.timeout)
+        data = answer.get("data")
+        if not isinstance(data, list):
+            raise unusable(answer, "the response holds no embeddings", model=self._name)
+        try:
+            told, finish = _written(_matrix(data, len(texts), spec.dimensions)), "stop"
+        except _Misfit as misfit:
+            told, finish = {"problem": str(misfit)}, "unknown"
+        usage = _usage(answer.get("usage"))
+        return Reply(
+            text=orjson.dumps(told).decode(),
+            finish=finish,
+            model=str(answer.get("model") or spec.model),
+            usage=usage,
+            latency=latency,
+            cost=spec.price.cost(usage) if spec.price else None,
+        )
+
+
+async def embed(model: Model, texts: Sequence[str], *, key: str) -> NDArray[np.float32]:
+    """One row for each text, as the model gives it.
+
+    Args:
+        model: An embedding model, wrapped or not.
+        texts: What to embed; at least one, none empty.
+        key: The call's place in the run.
+
+    Raises:
+        CallError: The model could not be reached.
+        InvalidReply: It did not answer with one finite vector for each text, all of the same width.
+    """
+    request = Request(messages=tuple(Message("user", text) for text in texts), purpose=PURPOSE, key=key)
+    reply = await model.reply(request)
+    try:
+        return _read(reply, len(texts))
+    except _Misfit as misfit:
+        raise InvalidReply(f"no usable embeddings: {misfit}", model=model.name, reply=reply) from None
+
+
+class _Misfit(Exception):
+    """Why vectors cannot be used."""
+
+
+def _written(vectors: NDArray[np.float32]) -> dict[str, Any]:
+    data = base64.b64encode(vectors.astype(_STORED).tobytes()).decode()
+    return {"shape": vectors.shape, "float32": data}
+
+
+def _read(reply: Reply, count: int) -> NDArray[np.float32]:
+    try:
+        told = orjson.loads(reply.text)
+        if reply.finish != "stop":
+            raise _Misfit(told["problem"])
+        vectors = np.frombuffer(base64.b64decode(told["float32"], validate=True), _STORED).reshape(told["shape"])
+    except (ValueError, TypeError, KeyError):
+        raise _Misfit("the reply is not written as vectors; is this a model with `provider: embeddings`?") from None
+    if vectors.ndim != 2 or len(vectors) != count:
+        raise _Misfit(f"{len(vectors)} vectors for {count} texts")
+    return vectors.astype(np.float32)
+
+
+def _matrix(data: list[Any], count: int, dimensions: int | None) -> NDArray[np.float32]:
+    """The vectors in the order of the texts: servers may send them in any, with their ``index``."""
+    if len(data) != count:
+        raise _Misfit(f"{len(data)} vectors for {count} texts")
+    rows: dict[int, NDArray[np.float32]] = {}
+    for entry in data:
+        if not isinstance(entry, dict) or not isinstance(entry.get("index"), int):
+            raise _Misfit("a vector without an index")
+        rows[entry["index"]] = _vector(entry.get("embedding"))
+    if rows.keys() != set(range(count)):
+        raise _Misfit(f"the indices are not 0 to {count - 1}")
+    widths = {len(row) for row in rows.values()}
+    if len(widths) > 1:
+        raise _Misfit(f"vectors of different widths ({min(widths)} and {max(widths)})")
+    if dimensions is not None and widths != {dimensions}:
+        raise _Misfit(f"vectors of width {max(widths)}, where {dimensions} was asked for")
+    vectors = np.stack([rows[index] for index in range(count)])
+    if not np.isfinite(vectors).all():
+        raise _Misfit("a vector holds values that are no finite numbers")
+    return vectors
+
+
+def _vector(given: object) -> NDArray[np.float32]:
+    """A list of numbers, or their little-endian float32 bytes in base64, which some servers send unasked."""
+    if isinstance(given, str):
+        try:
+            vector = np.frombuffer(base64.b64decode(given, validate=True), _STORED)
+        except (binascii.Error, ValueError):
+            raise _Misfit("a vector that is neither numbers nor base64") from None
+    elif isinstance(given, list) and set(map(type, given)) <= {int, float}:
+        with np.errstate(over="ignore"):
+            vector = np.array(given, np.float64).astype(np.float32)
+    else:
+        raise _Misfit("a vector that is neither numbers nor base64")
+    if not len(vector):
+        raise _Misfit("an empty vector")
+    return vector
+
+
+def _usage(told: Mapping[str, Any] | object) -> Usage | None:
+    tokens = told.get("prompt_tokens") if isinstance(told, Mapping) else None
+    return Usage(input=tokens) if isinstance(tokens, int) else None
