@@ -36,14 +36,14 @@ from screentest.pools import Character, starter_pool
 
 
 @pytest.mark.parametrize("changes", [{"seed": 7}, {"seed": 8, "build": {"orders": "both", "emphasis": "sample"}}])
-async def test_concurrency_1_and_64_emit_the_same_bytes(tmp_path: Path, changes: dict[str, Any]) -> None:
+async def test_concurrency_1_8_and_64_emit_the_same_bytes(tmp_path: Path, changes: dict[str, Any]) -> None:
     config = offline(tmp_path, **changes)
-    await emit(config, tmp_path / "one", concurrency=1)
-    await emit(config, tmp_path / "many", concurrency=64)
-    assert emitted(tmp_path / "one") == emitted(tmp_path / "many")
-    assert {"benchmark/data/test.jsonl", "benchmark/README.md", "benchmark/manifest.json"} <= set(
-        emitted(tmp_path / "one")
-    )
+    for concurrency in (1, 8, 64):
+        await emit(config, tmp_path / str(concurrency), concurrency=concurrency)
+    alone = emitted(tmp_path / "1")
+    assert {"benchmark/data/test.jsonl", "benchmark/README.md", "benchmark/manifest.json"} <= set(alone)
+    assert emitted(tmp_path / "8") == alone
+    assert emitted(tmp_path / "64") == alone
 
 
 async def test_another_seed_emits_another_benchmark(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ def _unsteady(seen: Seen) -> Answer:
 
 async def test_replies_that_come_in_any_order_over_http_emit_the_same_bytes(tmp_path: Path) -> None:
     async with FakeProvider(_unsteady) as server:
-        for concurrency, latency in ((1, 0.0), (64, 0.005)):
+        for concurrency, latency in ((1, 0.0), (8, 0.003), (64, 0.005)):
             server.latency = latency
             models = served(server, "source", "base", "rest")
             roles = {"director": "rest", "scene": "rest", "judge": "rest", "filter": "rest", "sources": ["source"]}
             path = project(tmp_path / f"project{concurrency}", models=models, roles=roles, build={"max_failures": 1})
             await emit(load_config(path), tmp_path / f"run{concurrency}", concurrency)
-    assert emitted(tmp_path / "run1") == emitted(tmp_path / "run64")
+    assert emitted(tmp_path / "run1") == emitted(tmp_path / "run8") == emitted(tmp_path / "run64")
 
 
 @pytest.mark.parametrize(("seed", "orders"), [(1, "one"), (2, "both"), (3, "one")])

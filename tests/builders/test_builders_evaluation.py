@@ -150,10 +150,12 @@ async def test_one_verdict_of_two_is_no_score(benchmark: Benchmark, tmp_path: Pa
 
 async def test_concurrency_does_not_show(benchmark: Benchmark, tmp_path: Path) -> None:
     config = offline(tmp_path / "again")
-    for name, concurrency in (("one", 1), ("many", 64)):
-        await evaluate(benchmark, config, tmp_path / name, session=Session(concurrency=concurrency))
+    for concurrency in (1, 8, 64):
+        await evaluate(benchmark, config, tmp_path / str(concurrency), session=Session(concurrency=concurrency))
     for file in ("results.json", "evaluations.jsonl"):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "many" / file).read_bytes()
+        alone = (tmp_path / "1" / file).read_bytes()
+        assert (tmp_path / "8" / file).read_bytes() == alone
+        assert (tmp_path / "64" / file).read_bytes() == alone
 
 
 async def test_a_model_nobody_named_is_refused_before_any_call(benchmark: Benchmark, tmp_path: Path) -> None:
