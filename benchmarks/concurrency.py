@@ -20,11 +20,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from screentest.llms import Gate, Model, Reply, Request
+from screentest.llms import Gate, Gated, Model, Reply, Request
 from screentest.llms.understudy import Understudy
 from screentest.pools import Character, Pool, Scene, starter_pool
 from screentest.randomness import generator
-from screentest.sim import Event, Fault, Gated, Players, Rules, group, play, record
+from screentest.sim import Event, Fault, Players, Rules, group, play, record
 
 LIMIT, BOUND = 1.15, 64
 LATENCY = 0.2

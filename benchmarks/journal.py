@@ -21,9 +21,9 @@ from pathlib import Path
 
 from concurrency import Clock, Latent, Lean, pairings
 
-from screentest.llms import Gate, Journaled, Model, Noted, Reply, Request
+from screentest.llms import Gate, Gated, Journaled, Model, Noted, Reply, Request
 from screentest.pools import starter_pool
-from screentest.sim import Gated, Players, Rules, Store, group, play, record
+from screentest.sim import Players, Rules, Store, group, play, record
 
 CONVERSATIONS, LATENCY, ROUNDS = 64, 0.2, 2
 SLOWEST, FEWEST = 1.02, 20_000

@@ -33,7 +33,7 @@ def contexts(
             "view": view,
             "speakers": tuple(who.name for who in view.others),
             "may_end": may_end,
-            "spoken": {line.speaker: 1 for line in view.history},
+            "spoken": {who.name: int(who.name in {line.speaker for line in view.history}) for who in view.others},
             "turn": 3,
             "turns": 20,
             "fence": FENCE,

@@ -154,6 +154,13 @@ class TestData:
             with pytest.raises(SecurityError, match="unsafe"):
                 template.render(view=bare_view("en"))
 
+    def test_cannot_be_reached_into_through_a_method(self):
+        """A method is looked at every time, though the sandbox has let the same attribute of the same type pass."""
+        template = environment().from_string("{{ text.format(view) }}")
+        assert template.render(text="plain", view=bare_view("en")) == "plain"
+        with pytest.raises(SecurityError, match="unsafe"):
+            template.render(text="{0.__class__}", view=bare_view("en"))
+
     @every_language
     @every_template
     def test_is_filled_in_without_compiling_again(self, name: str, language: Language, monkeypatch: pytest.MonkeyPatch):

@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import resources
+from types import BuiltinMethodType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from jinja2.runtime import Context
+from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import missing
 
 if TYPE_CHECKING:
     from screentest.llms.model import Message, Role
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 Block = Callable[[Context], Iterator[str]]
 _ROLES: tuple[Role, ...] = ("system", "user")
+_METHODS = (MethodType, BuiltinMethodType)
+_SCOPES = {"_block_vars", "_loop_vars"}
 
 
 def render(name: str, language: str, /, **context: object) -> tuple[Message, ...]:
@@ -57,7 +61,8 @@ def fence(place: str, *contents: str) -> str:
         A token such as ``⟦7f3a9c0b12de⟧``, the same for the same arguments, that occurs in none of ``contents``.
     """
     digest, length = hashlib.sha256(place.encode()).hexdigest(), 12
-    while any(f"⟦{digest[:length]}⟧" in content for content in contents):
+    shown = "\n".join(contents)
+    while f"⟦{digest[:length]}⟧" in shown:
         length += 1
         if length > len(digest):
             digest += hashlib.sha256(digest.encode()).hexdigest()
@@ -78,23 +83,38 @@ def _dialogue(lines: Iterable[Line], colon: str, thinks: str) -> str:
 def _profiles(people: Iterable[Profile], name: str, colon: str) -> str:
     """A paragraph for each profile: the name, labelled ``name``, then a line of text for each attribute."""
     return "\n\n".join(
-        "\n".join(f"{key}{colon}{value}" for key, value in [(name, who.name), *who.attributes.items()])
+        "\n".join([f"{key}{colon}{value}" for key, value in ((name, who.name), *who.attributes.items())])
         for who in people
     )
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, which remembers what it allows: that depends on an object's type and the attribute alone."""
+    """Jinja's sandbox, which remembers what it allows: that depends on an object's type and the attribute alone.
+
+    A value that is a method is looked at each time, and so is every call but that of a template's own macro.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._allowed: dict[tuple[type, str], bool] = {}
+        self._allowed: set[tuple[type, str]] = set()
+
+    def getattr(self, obj: object, attribute: str) -> Any:
+        if (type(obj), attribute) in self._allowed:
+            value = getattr(obj, attribute, missing)
+            if value is not missing and type(value) not in _METHODS:
+                return value
+        return super().getattr(obj, attribute)
 
     def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
-        place = (type(obj), attr)
-        if (allowed := self._allowed.get(place)) is None:
-            allowed = self._allowed[place] = super().is_safe_attribute(obj, attr, value)
+        allowed = super().is_safe_attribute(obj, attr, value)
+        if allowed:
+            self._allowed.add((type(obj), attr))
         return allowed
+
+    def call(self, context: Context, obj: object, /, *args: Any, **options: Any) -> Any:
+        if type(obj) is Macro and options.keys() <= _SCOPES:
+            return obj(*args)
+        return super().call(context, obj, *args, **options)
 
 
 @cache
@@ -120,6 +140,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     env.filters |= {"dialogue": _dialogue, "profiles": _profiles}
+    env.globals.clear()  # no template uses them, and every import would compare them
     return env
 
 
