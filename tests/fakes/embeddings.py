@@ -19,22 +19,23 @@ Damage = Callable[[dict[str, Any]], object]
 
 
 def vectors(
-    width: int = 32, *, shuffled: bool = False, base64_encoded: bool = False, damage: Damage | None = None
+    width: int = 32, *, shuffled: bool = False, numbers: bool = False, damage: Damage | None = None
 ) -> Behaviour:
     """Vectors in OpenAI's format.
 
     Args:
         width: How wide they are, unless the request says.
         shuffled: Send the last one first.
-        base64_encoded: Send them in base64.
+        numbers: Send them as numbers, whatever the request asks for.
         damage: Changes the body before it is sent.
     """
 
     def answer(seen: Seen) -> Raw:
         texts: list[str] = seen.body["input"]
+        packed = seen.body.get("encoding_format") == "base64" and not numbers
         rows = [vector(text, seen.body.get("dimensions", width)) for text in texts]
         data = [
-            {"object": "embedding", "index": index, "embedding": _written(row, base64_encoded)}
+            {"object": "embedding", "index": index, "embedding": _written(row, packed)}
             for index, row in enumerate(rows)
         ]
         tokens = sum(len(text) for text in texts)
@@ -59,5 +60,5 @@ def vector(text: str, width: int) -> list[float]:
     return row
 
 
-def _written(row: list[float], base64_encoded: bool) -> list[float] | str:
-    return base64.b64encode(np.array(row, "<f4").tobytes()).decode() if base64_encoded else row
+def _written(row: list[float], packed: bool) -> list[float] | str:
+    return base64.b64encode(np.array(row, "<f4").tobytes()).decode() if packed else row

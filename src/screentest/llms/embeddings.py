@@ -33,6 +33,9 @@ class EmbeddingModel:
     A response that does not hold one vector for each text becomes a reply too, with the finish ``unknown``: it was paid
     for, and :func:`embed` refuses it the same way whenever it is read again.
 
+    Vectors are asked for in base64, as OpenAI's own client does: that is a quarter of the bytes, and no numbers to
+    parse. Servers that send numbers all the same are understood.
+
     Args:
         name: The configured label.
         spec: The model.
@@ -50,7 +53,7 @@ class EmbeddingModel:
     async def reply(self, request: Request) -> Reply:
         """The vectors of all messages (see :class:`screentest.llms.Model`)."""
         spec, texts = self._spec, [message.content for message in request.messages]
-        body: dict[str, Any] = {"model": spec.model, "input": texts, "encoding_format": "float"}
+        body: dict[str, Any] = {"model": spec.model, "input": texts, "encoding_format": "base64"}
         if spec.dimensions is not None:
             body["dimensions"] = spec.dimensions
         answer, latency = await self._wire.post(body | spec.extra, model=self._name, seconds=spec.timeout)
@@ -137,7 +140,7 @@ def _matrix(data: list[Any], count: int, dimensions: int | None) -> NDArray[np.f
 
 
 def _vector(given: object) -> NDArray[np.float32]:
-    """A list of numbers, or their little-endian float32 bytes in base64, which some servers send unasked."""
+    """Little-endian float32 bytes in base64, or a list of numbers."""
     if isinstance(given, str):
         try:
             vector = np.frombuffer(base64.b64decode(given, validate=True), _STORED)

@@ -94,6 +94,7 @@ class Store:
             raise InputError("there is nothing to replay", where=str(path), why=why)
         self._reader = connect(path)
         self._interrupted = {row[0] for row in self._rows(f"SELECT digest FROM calls WHERE {IN_FLIGHT}")}  # noqa: S608
+        self._tried = {row[0] for row in self._rows("SELECT digest FROM calls WHERE state <> 'done'")}
         self.tally.interrupted = len(self._interrupted)
         self.tally.stored = self._rows("SELECT count(*) FROM calls WHERE state = 'done'")[0][0]
         self._running: set[asyncio.Task[Any]] = set()
@@ -133,11 +134,12 @@ class Store:
             resumed: It is no new attempt, but goes on waiting for one that an earlier session made.
         """
         task = asyncio.current_task()
+        again = task in self._away or call.digest in self._tried
         if task not in self._away:
             self.tally.made += 1
             self.tally.repeated += call.digest in self._interrupted
         self._away[task] = True
-        if not resumed:
+        if again and not resumed:
             self._writer.put(_AGAIN, (call.digest,))
         self._writer.put(_BEGIN, (call.digest, call.key, call.purpose, call.model))
 
