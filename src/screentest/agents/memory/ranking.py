@@ -1,0 +1,53 @@
+"""How memories are ranked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+Numbers = NDArray[np.float64]
+
+_LEAST_RELEVANCE = _LEAST_IMPORTANCE = 0.05
+_Exponent = Annotated[float, Field(ge=0, le=100)]
+
+
+class Weights(BaseModel):
+    """A memory's score is ``relevance^a · recency^b · importance^c``; the weights are ``a``, ``b`` and ``c``.
+
+    * relevance: the cosine with what was asked, from 0.05 up, so that what is fresh and important still comes to
+      mind when nothing fits;
+    * recency: ``1 / (1 + age / half_life)``: it halves at the half-life and then falls ever more slowly, as human
+      forgetting does, so that an old memory which fits is never out of reach;
+    * importance: as noted or rated, from 0.05 up.
+
+    CharacterBox (§3.2) follows Park et al. (2023), who add the three; here they are multiplied, so that none of them
+    alone brings back what does not fit. A weight of 0 leaves one out.
+
+    Attributes:
+        relevance: ``a``.
+        recency: ``b``.
+        importance: ``c``.
+        half_life: In minutes of story time.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    relevance: _Exponent = 1.0
+    recency: _Exponent = 0.3
+    importance: _Exponent = 0.5
+    half_life: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
+
+    def freshness(self, minutes: NDArray[np.int64], now: int) -> Numbers:
+        """The recency of memories from ``minutes``, from 0 to 1, at the story time ``now``."""
+        return 1 / (1 + np.maximum(0, now - minutes) / self.half_life)
+
+    def strength(self, freshness: Numbers, importances: Numbers) -> Numbers:
+        """What memories bring along whatever is asked: recency and importance, weighed."""
+        return freshness**self.recency * np.maximum(importances, _LEAST_IMPORTANCE) ** self.importance
+
+    def score(self, relevance: Numbers, strength: Numbers) -> Numbers:
+        """What memories are ranked by."""
+        return np.maximum(relevance, _LEAST_RELEVANCE) ** self.relevance * strength
