@@ -124,7 +124,7 @@ async def test_the_key_goes_to_the_server_and_nowhere_else(
     answers = [Fails(401, told), Fails(429, told), Fails(500, told), Raw(KEY.encode()), Raw(b"{}"), Hangs()]
     shown: list[str] = []
     async with FakeProvider(lambda _: answers.pop(0)) as server:
-        spec = server.spec(provider, key_env="MY_KEY", retries=1, timeout=0.2)
+        spec = server.spec(provider, key_env="MY_KEY", retries=1, timeout=1.0)
         async with open_models({"m": spec}, environment={"MY_KEY": KEY}) as models:
             shown += [repr(models["m"]), repr(models), repr(spec), repr(vars(models["m"]))]
             while answers:

@@ -73,7 +73,7 @@ class TestLimits:
 
 class TestMemory:
     def test_holds_every_conversation_after_its_tenth_turn(self):
-        memory = module("memory")
+        memory = module("footprint")
         heard: list[str] = []
 
         class Hearing:
@@ -97,7 +97,7 @@ class TestMemory:
         assert {key.split("/")[2] for key in heard} == {f"{turn:02d}" for turn in range(1, 11)}
 
     def test_weighs_them(self):
-        assert all(isinstance(kilobytes, float) for kilobytes in module("memory").weighed("resident", 2, 1))
+        assert all(isinstance(kilobytes, float) for kilobytes in module("footprint").weighed("resident", 2, 1))
 
 
 class TestResume:
