@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from screentest.llms import Model, Reply, Request
-from screentest.pools import Character, Line, Scene, Situation
+from screentest.pools import Beliefs, Character, Line, Scene, Situation
 from screentest.randomness import generator
 from screentest.sim import Event, Players
 
@@ -52,6 +52,20 @@ def improvised(request: Request) -> str:
             return rates(draw.randint(1, 5))
         case "filter":
             return json.dumps({"reason": "lively", "grade": "high"})
+        case "narrate.influence":
+            target = draw.choice([None, *request.facts["people"]])
+            return json.dumps({"influence": f"it comes to {draw.randrange(10**9)}", "target": target})
+        case "narrate.resolve":
+            moved = [draw.choice(list(request.facts["people"]))] if draw.random() < 0.4 else []
+            changes = [placed(one, f"by pillar {draw.randrange(10**9)}") for one in moved]
+            return resolves(f"Dust falls on {draw.randrange(10**9)}.", *changes, minutes=draw.randrange(9))
+        case "mind.believe":
+            return json.dumps({part: f"{part} {draw.randrange(10**9)}" for part in Beliefs.model_fields})
+        case "mind.weigh":
+            count = len(request.facts["memories"])
+            return json.dumps({"ratings": [{"memory": n + 1, "importance": draw.randint(1, 10)} for n in range(count)]})
+        case "mind.reflect":
+            return json.dumps({"reflection": f"it all was {draw.randrange(10**9)}", "importance": draw.randint(1, 10)})
         case _:
             return f"(turns) It is {draw.randrange(10**9)} now."
 
@@ -69,6 +83,28 @@ def chooses(dimension: str) -> str:
 def rates(score: int) -> str:
     """A judge's rating, on the scale from A to B."""
     return json.dumps({"explanation": f"worth a {score}", "score": score})
+
+
+def influences(target: str | None, influence: str = "it shakes them") -> str:
+    """A narrator's word on whom a deed affects, by id."""
+    return json.dumps({"influence": influence, "target": target})
+
+
+def placed(character: str, position: str, *, state: str = "calm", present: bool = True) -> dict[str, Any]:
+    """Where and how a character is now, as :func:`resolves` takes it; by id."""
+    return {"character": character, "position": position, "state": state, "present": present}
+
+
+def resolves(
+    outcome: str,
+    *changes: dict[str, Any],
+    minutes: int = 1,
+    environment: dict[str, str] | None = None,
+    concluded: bool = False,
+) -> str:
+    """A narrator's word on what comes of a deed."""
+    told = {"outcome": outcome, "minutes": minutes, "changes": changes, "environment": environment}
+    return json.dumps({**told, "concluded": concluded})
 
 
 class Wrapped:
@@ -99,16 +135,17 @@ class Troupe:
     source: Improviser = field(default_factory=lambda: Improviser("source"))
     base: Improviser = field(default_factory=lambda: Improviser("base"))
     judge: Improviser = field(default_factory=lambda: Improviser("judge"))
+    narrator: Improviser = field(default_factory=lambda: Improviser("narrator"))
 
     @property
     def players(self) -> Players:
         """The models, by part."""
-        return Players(director=self.director, scene=self.scene, source=self.source, base=self.base, judge=self.judge)
+        return Players(**{part: getattr(self, part) for part in Players.__dataclass_fields__})
 
     @property
     def requests(self) -> list[Request]:
         """What anybody was asked."""
-        models = (self.director, self.scene, self.source, self.base, self.judge)
+        models: list[Improviser] = [getattr(self, part) for part in Troupe.__dataclass_fields__]
         return [request for model in models for request in model.requests]
 
     def wrapped(self, before: Callable[[Request], Any]) -> Players:

@@ -25,7 +25,9 @@ async def direct(
     history = [Line(speaker="Ben", text="Who stopped it?", thought="thought-of-Ben")]
     seen = view(State(scene=stage(), test=heroine(), history=history), "director")
     director = Director(model)
-    found = await director.direct(seen, speakers=speakers, may_end=may_end, turn=2, turns=9, place=Place(3, "talk"))
+    found = await director.direct(
+        seen, speakers=speakers, spoken={"Ben": 1}, may_end=may_end, turn=2, turns=9, place=Place(3, "talk")
+    )
     return found, model
 
 

@@ -102,7 +102,7 @@ def test_a_directory_that_cannot_be_written(saved: Path) -> None:
 
 
 def test_of_another_embedder(saved: Path) -> None:
-    assert "made by hashing-256, not by hashing-64" in refused(saved, HashingEmbedder(64))
+    assert "made by hashing-512, not by hashing-64" in refused(saved, HashingEmbedder(64))
 
 
 def test_of_another_version(saved: Path) -> None:
@@ -166,11 +166,11 @@ def test_cut_files(saved: Path, cut: int) -> None:
 @pytest.mark.parametrize(
     "vectors",
     [
-        np.full((2, 256), np.nan, np.float32),
-        np.full((2, 256), 7, np.float32),
+        np.full((2, 512), np.nan, np.float32),
+        np.full((2, 512), 7, np.float32),
         np.eye(2, 255, dtype=np.float32),
-        np.eye(2, 256, dtype=np.float64),
-        np.array([[{"a": 1}] * 256] * 2, dtype=object),
+        np.eye(2, 512, dtype=np.float64),
+        np.array([[{"a": 1}] * 512] * 2, dtype=object),
     ],
 )
 def test_vectors_that_were_tampered_with(saved: Path, vectors: np.ndarray) -> None:

@@ -17,10 +17,11 @@ from typing import get_args
 import pytest
 from jinja2 import TemplateNotFound, UndefinedError, meta
 from jinja2.exceptions import SecurityError
-from prompt_contexts import FENCE, FENCED, NAMES, WITH_A_VIEW, bare_view, contexts, full, minimal
+from prompt_contexts import FENCE, FENCED, IN_A_STORY, NAMES, WITH_A_HISTORY, bare_view, contexts, full, minimal, story
 
+from screentest.agents import Cue
 from screentest.llms.model import Message
-from screentest.pools import Language, Line, Profile, Situation, View
+from screentest.pools import Beliefs, Language, Line, Profile, Reminder, Situation, Standing, Tie, View
 from screentest.prompts import fence, render
 from screentest.prompts.templates import environment
 
@@ -35,6 +36,13 @@ def joined(messages: tuple[Message, ...]) -> str:
     return "\n\n".join(f"======== {message.role}\n{message.content}" for message in messages) + "\n"
 
 
+def compare(messages: tuple[Message, ...], copy: Path) -> None:
+    text = joined(messages)
+    if os.environ.get("REWRITE_GOLDEN"):
+        copy.write_text(text, encoding="utf-8")
+    assert text == copy.read_text(encoding="utf-8")
+
+
 def source(name: str, language: Language) -> str:
     return (resources.files("screentest.prompts") / language / f"{name}.j2").read_text(encoding="utf-8")
 
@@ -47,15 +55,17 @@ class TestTheTextItself:
     @every_language
     @every_template
     def test_reads_as_its_golden_copy(self, name: str, language: Language):
-        text = joined(render(name, language, **full(language)[name]))
-        copy = GOLDEN / language / f"{name}.txt"
-        if os.environ.get("REWRITE_GOLDEN"):
-            copy.write_text(text, encoding="utf-8")
-        assert text == copy.read_text(encoding="utf-8")
+        compare(render(name, language, **full(language)[name]), GOLDEN / language / f"{name}.txt")
+
+    @every_language
+    @pytest.mark.parametrize("golden", IN_A_STORY)
+    def test_reads_as_its_golden_copy_in_a_story(self, golden: str, language: Language):
+        messages = render(IN_A_STORY[golden], language, **story(language)[golden])
+        compare(messages, GOLDEN / language / f"{golden}.txt")
 
     @every_language
     @every_template
-    @pytest.mark.parametrize("context", [full, minimal])
+    @pytest.mark.parametrize("context", [full, story, minimal])
     def test_has_no_gaps_and_no_headings_over_nothing(self, name: str, language: Language, context):
         for message in render(name, language, **context(language)[name]):
             assert "\n\n\n" not in message.content
@@ -107,6 +117,13 @@ class TestBothLanguages:
         assert asked("judge_dimension") == ["reason", "dimension"]
         assert asked("judge_pairwise") == ["explanation", "score"]
         assert asked("filter") == ["reason", "grade"]
+        assert asked("narrator_influence") == ["influence", "target"]
+        assert asked("narrator_resolve") == ["outcome", "minutes", "changes", "environment", "concluded"]
+        assert asked("beliefs") == list(Beliefs.model_fields)
+        assert asked("importance") == ["ratings"]
+        assert asked("reflection") == ["reflection", "importance"]
+        assert asked("critique") == ["strengths", "weaknesses", "advice"]
+        assert asked("rewrite") == ["lines"]
 
 
 class TestData:
@@ -194,10 +211,30 @@ class TestWhoSeesWhat:
         context = full(language)
         thought = context["filter"]["view"].history[1].thought
         readers = [name for name in NAMES if thought in joined(render(name, language, **context[name]))]
-        assert readers == ["scene_character", "test_character"]
+        assert readers == ["beliefs", "observation", "scene_character", "test_character"]
 
     @every_language
-    @pytest.mark.parametrize("name", WITH_A_VIEW)
+    def test_what_is_on_a_characters_mind_is_read_by_itself_alone(self, language: Language):
+        """Even where a view held it by mistake, no template but the character's own would show it."""
+        mind = full(language)["beliefs"]["view"]
+        told = {name: joined(render(name, language, **context)) for name, context in contexts(mind).items()}
+        assert [name for name, text in told.items() if mind.beliefs.intention in text] == [
+            *("beliefs", "importance", "observation", "scene_character", "test_character"),
+        ]
+        remembered = mind.reminders[1].text
+        assert [name for name, text in told.items() if remembered in text] == [
+            *("beliefs", "importance", "judge_dimension", "judge_pairwise", "observation", "reflection"),
+            *("scene_character", "test_character"),
+        ]
+
+    @every_language
+    def test_only_director_and_narrator_read_who_is_near_to_whom(self, language: Language):
+        view = replace(full(language)["beliefs"]["view"], ties=(Tie("Nell", "Hob", 0.123),))
+        told = {name: joined(render(name, language, **context)) for name, context in contexts(view).items()}
+        assert [name for name, text in told.items() if "0.123" in text] == ["director", "narrator_influence"]
+
+    @every_language
+    @pytest.mark.parametrize("name", WITH_A_HISTORY)
     def test_a_longer_history_keeps_the_prompt_before_it(self, name: str, language: Language):
         """Provider-side prefix caches hit: what was sent for turn n opens what is sent for turn n + 1."""
         context = full(language)[name]
@@ -214,6 +251,8 @@ class TestWhoSeesWhat:
             ("scene_character", {"instruction": "Something else."}),
             ("test_character", {"strategy": "Something else."}),
             ("director", {"turn": 9, "may_end": False, "speakers": ("Ada",), "spoken": {"Ada": 4}}),
+            ("narrator_influence", {"deed": Line(speaker="Ada", text="(leaves)"), "people": {"hob-1": "Hob"}}),
+            ("narrator_resolve", {"reaction": None, "people": {"hob-1": "Hob"}}),
             ("judge_dimension", {"a": "Another.", "b": "Still another."}),
             ("judge_pairwise", {"a": "Another.", "dimension": full("en")["judge_dimension"]["dimensions"][0]}),
         ],
@@ -224,6 +263,41 @@ class TestWhoSeesWhat:
         before, after = (joined(render(name, "en", **filled)) for filled in (context, {**context, **change}))
         assert before != after
         assert before[: before.index(last)] == after[: after.index(last)]
+
+    @every_language
+    @pytest.mark.parametrize("name", ["scene_character", "test_character", "beliefs"])
+    def test_a_mind_at_work_changes_nothing_before_the_history(self, name: str, language: Language):
+        context = story(language)[name]
+        view: View = context["view"]
+        other = replace(view, standings={}, beliefs=None, reminders=(Reminder(text="Another.", ago=3),))
+        asked = {"cue": Cue(kind="reaction", influence="A blow.")} if "cue" in context else {}
+        before, after = (
+            joined(render(name, language, **filled)) for filled in (context, {**context, **asked, "view": other})
+        )
+        end = before.index(view.history[-1].text) + len(view.history[-1].text)
+        assert before[end:] != after[end:]
+        assert before[:end] == after[:end]
+
+
+class TestTime:
+    @pytest.mark.parametrize(
+        ("minutes", "english", "chinese"),
+        [
+            (0, "earlier", "先前"),
+            (1, "earlier", "先前"),
+            (2, "2 minutes ago", "2分钟前"),
+            (89, "89 minutes ago", "89分钟前"),
+            (90, "2 hours ago", "2小时前"),
+            (2879, "48 hours ago", "48小时前"),
+            (2880, "2 days ago", "2天前"),
+            (14400, "10 days ago", "10天前"),
+        ],
+    )
+    def test_is_told_in_the_unit_that_fits(self, minutes: int, english: str, chinese: str):
+        told = {"en": f"- {english}: A gull.", "zh": f"- {chinese}：A gull."}
+        for language in LANGUAGES:
+            view = replace(bare_view(language), reminders=(Reminder(text="A gull.", ago=minutes),))
+            assert told[language] in joined(render("beliefs", language, view=view)).splitlines()
 
 
 class TestFences:
@@ -246,9 +320,15 @@ class TestFences:
             language=language,
             world="canary world",
             situation=Situation(time="canary time", place="canary place", description="canary description"),
-            me=Profile("canary me", {"canary key": "canary value"}),
-            others=(Profile("canary other", {"canary key": "canary value"}),),
-            history=(Line(speaker="canary speaker", text="canary line"),),
+            me=Profile("canary me", {"canary key": "canary value"}, "canary-1"),
+            others=(Profile("canary other", {"canary key": "canary value"}, "canary-2"),),
+            history=(
+                Line(speaker="canary speaker", text="canary line"),
+                Line(speaker="canary deed", text="canary deed"),
+            ),
+            standings={"canary moved": Standing(position="canary position", state="canary state", present=False)},
+            reminders=(Reminder(text="canary memory", ago=5),),
+            ties=(Tie("canary near", "canary to", 0.5),),
         )
         outside, inside, within = [], [], False
         for line in joined(render(name, language, **contexts(view, a="canary A", b="canary B")[name])).splitlines():
@@ -260,6 +340,8 @@ class TestFences:
         assert "canary" not in "\n".join(outside)
         assert {"canary world", "canary description"} <= set(inside)
         assert "canary line" in "\n".join(inside)
+        if name not in ("critique", "filter", "rewrite"):
+            assert "canary moved" in "\n".join(inside)
 
     @every_language
     @pytest.mark.parametrize("name", FENCED)

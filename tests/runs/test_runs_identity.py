@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from screentest.agents.memory import Weights
 from screentest.builders import Config
-from screentest.builders.config import BuildSettings, EvaluateSettings, PoolSettings, Roles
+from screentest.builders.config import Roles
 from screentest.builders.identity import Change, Knob, changes, identity, knob
 from screentest.builders.ingredients import Ingredients
+from screentest.builders.settings import BuildSettings, EvaluateSettings, MemorySettings, PoolSettings
 from screentest.llms import Message, ModelSpec, Price, Request, Sampling
 from screentest.llms.journal import digest, encoded_identity
 from screentest.sim import Session
@@ -30,11 +32,12 @@ CLASSES: dict[type[BaseModel], dict[str, str]] = {
         "dimensions": RUNTIME,  # likewise
         "licence": IDENTITY,
         "build": IDENTITY,
+        "memory": IDENTITY,
         "evaluate": IDENTITY,
     },
     Roles: {
         "director": IDENTITY,
-        "narrator": RUNTIME,  # takes no part in a build
+        "narrator": RUNTIME,  # identity in scenes with a narrator, see below
         "scene": IDENTITY,
         "sources": GROWING,
         "base": IDENTITY,
@@ -52,9 +55,16 @@ CLASSES: dict[type[BaseModel], dict[str, str]] = {
         "emphasis": IDENTITY,
         "orders": IDENTITY,
         "staging": IDENTITY,
+        "rounds": IDENTITY,
+        "min_rounds": IDENTITY,
+        "narrator": IDENTITY,
+        "memory": IDENTITY,
+        "beliefs": IDENTITY,
         "lag": IDENTITY,
         "max_failures": RUNTIME,
     },
+    MemorySettings: dict.fromkeys(MemorySettings.model_fields, IDENTITY),
+    Weights: dict.fromkeys(Weights.model_fields, IDENTITY),
     EvaluateSettings: {"models": RUNTIME, "orders": IDENTITY, "resamples": IDENTITY, "max_failures": RUNTIME},
 }
 
@@ -137,20 +147,42 @@ OTHER: dict[type[BaseModel], dict[str, Any]] = {
         "min_turns": 7,
         "emphasis": "sample",
         "orders": "both",
+        "staging": "story",
+        "rounds": 5,
+        "min_rounds": 3,
+        "narrator": True,
+        "memory": True,
+        "beliefs": True,
         "lag": 3,
         "max_failures": 0.5,
     },
+    MemorySettings: {
+        "embedder": "st:some-model",
+        "window": 12,
+        "recall": 3,
+        "capacity": 64,
+        "importance": "judged",
+    },
+    Weights: {"relevance": 2, "recency": 2, "importance": 2, "half_life": 7},
     EvaluateSettings: {"models": ["one"], "resamples": 200, "max_failures": 0.5},
 }
-_SECTION = {Config: None, Roles: "roles", PoolSettings: "pool", BuildSettings: "build", EvaluateSettings: "evaluate"}
-_ONE_VALUE_ONLY = {(BuildSettings, "staging"), (EvaluateSettings, "orders")}
+_SECTION = {
+    Config: None,
+    Roles: "roles",
+    PoolSettings: "pool",
+    BuildSettings: "build",
+    MemorySettings: "memory",
+    Weights: "memory.weights",
+    EvaluateSettings: "evaluate",
+}
+_ONE_VALUE_ONLY = {(EvaluateSettings, "orders")}
 _CASES = [(section, field) for section, fields in OTHER.items() for field in fields]
 
 
 def test_every_field_that_can_differ_is_tried() -> None:
     tried = set(_CASES) | _ONE_VALUE_ONLY
-    tried |= {(Config, field) for field in ("roles", "pool", "build", "evaluate", "characters", "dimensions")}
-    tried |= {(PoolSettings, "path")}
+    tried |= {(Config, field) for field in ("roles", "pool", "build", "memory", "evaluate", "characters", "dimensions")}
+    tried |= {(PoolSettings, "path"), (MemorySettings, "weights")}
     assert {(section, field) for section, fields in CLASSES.items() for field in fields} == tried
 
 
@@ -161,7 +193,9 @@ def _with(section: type[BaseModel], field: str, value: Any) -> Config:
     if name is None:
         data[field] = value
     else:
-        data[name] = {**data.get(name, {}), field: value}
+        outer, _, inner = name.partition(".")
+        change = {inner: {field: value}} if inner else {field: value}
+        data[outer] = {**data.get(outer, {}), **change}
     return Config.model_validate(data)
 
 

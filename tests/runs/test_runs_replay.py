@@ -62,7 +62,7 @@ def test_a_replay_into_another_directory_leaves_the_run_alone(
 
 def _moody(seen: Seen) -> Answer:
     """One failure or another for some of the bodies; the same for the same body."""
-    kind = seen.generator.randrange(250)
+    kind = seen.generator.randrange(500)
     answers: dict[int, Answer] = {
         0: Fails(500, "the machine is on fire"),
         1: Fails(400, "no such thing"),

@@ -1,6 +1,27 @@
-"""Who takes part in a scene: the director and the players of its characters."""
+"""Who takes part in a scene: director, narrator and the players of its characters; and what these have in mind."""
 
+from screentest.agents.cue import Cue, CueKind
 from screentest.agents.director import Direction, Director
-from screentest.agents.player import SceneCharacter, TestCharacter
+from screentest.agents.mind import Mind
+from screentest.agents.narrator import NARRATOR, Change, Influence, Matter, Narrator, Resolution
+from screentest.agents.player import Player, SceneCharacter, ScriptedPlayer, TestCharacter
+from screentest.agents.relations import Relations
 
-__all__ = ["Direction", "Director", "SceneCharacter", "TestCharacter"]
+__all__ = [
+    "NARRATOR",
+    "Change",
+    "Cue",
+    "CueKind",
+    "Direction",
+    "Director",
+    "Influence",
+    "Matter",
+    "Mind",
+    "Narrator",
+    "Player",
+    "Relations",
+    "Resolution",
+    "SceneCharacter",
+    "ScriptedPlayer",
+    "TestCharacter",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, Self
@@ -51,13 +51,22 @@ class Director:
     model: Model
 
     async def direct(
-        self, view: View, *, speakers: tuple[str, ...], may_end: bool, turn: int, turns: int, place: Place
+        self,
+        view: View,
+        *,
+        speakers: tuple[str, ...],
+        spoken: Mapping[str, int],
+        may_end: bool,
+        turn: int,
+        turns: int,
+        place: Place,
     ) -> Direction:
         """Choose the next speaker.
 
         Args:
             view: What the director may see.
             speakers: Who may speak next.
+            spoken: Name to number of lines so far, those that are no longer shown included.
             may_end: Whether the scene may end here.
             turn: The number of the turn to come, from 1.
             turns: The most turns the scene may have.
@@ -67,7 +76,6 @@ class Director:
             CallError: The model could not be reached.
             BadReply: Its reply cannot be used.
         """
-        spoken = Counter(line.speaker for line in view.history)
         place /= "direct"
         reply = await ask(
             self.model,
@@ -78,7 +86,7 @@ class Director:
                     view=view,
                     speakers=speakers,
                     may_end=may_end,
-                    spoken={profile.name: spoken[profile.name] for profile in view.others},
+                    spoken={profile.name: spoken.get(profile.name, 0) for profile in view.others},
                     turn=turn,
                     turns=turns,
                     fence=fence(str(place.run_seed), *view.texts()),

@@ -5,8 +5,9 @@ from screentest.builders.build import build
 from screentest.builders.campaign import Cell, Flagged, Progress, enterable
 from screentest.builders.comparison import Comparison, EvaluationProgress, Failure
 from screentest.builders.config import Config, understudies
+from screentest.builders.embedding import embedder
 from screentest.builders.evaluation import evaluate, rejudge
-from screentest.builders.ingredients import Ingredients
+from screentest.builders.ingredients import Ingredients, cast
 from screentest.builders.item import Item
 from screentest.builders.manifest import Manifest
 from screentest.builders.reading import load_config
@@ -31,6 +32,8 @@ __all__ = [
     "Results",
     "Score",
     "build",
+    "cast",
+    "embedder",
     "enterable",
     "evaluate",
     "load_config",

@@ -8,6 +8,7 @@ from pathlib import Path
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.campaign import Campaign, CellOutcome, Progress
 from screentest.builders.config import Config
+from screentest.builders.embedding import embedder
 from screentest.builders.emission import emit
 from screentest.builders.identity import freeze
 from screentest.builders.ingredients import Ingredients, cast
@@ -53,8 +54,9 @@ async def build(
     progress.dimensions = ingredients.dimensions
     with locked(run):
         async with open_run(run, cast(config), session, meter) as opened:
+            campaign = _campaign(config, ingredients, opened.models, progress)
             freeze(run, "build", identity, config.relative_to(run))
-            cells = await _campaign(config, ingredients, opened.models, progress).run(ingredients.cells)
+            cells = await campaign.run(ingredients.cells)
         benchmark = emit(config, ingredients, identity, cells, run)
     _check(config, benchmark.manifest.report, cells)
     return benchmark
@@ -71,10 +73,13 @@ def _campaign(config: Config, ingredients: Ingredients, models: Mapping[str, Mod
             source=models[roles.sources[0]],
             base=models[roles.base],
             judge=models[roles.judge],
+            narrator=models[roles.narrator] if config.rules.narrator else None,
         ),
         grader=models[roles.filter],
         dimensions=ingredients.dimensions,
         settings=config.build,
+        rules=config.rules,
+        embedder=embedder(config, models),
         seed=config.seed,
         licence=config.licence,
         understudies=frozenset(label for label, spec in config.models.items() if spec.provider == "understudy"),

@@ -9,10 +9,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from screentest.builders.config import BuildSettings
+from screentest.agents import NARRATOR
+from screentest.agents.memory import Embedder
 from screentest.builders.formatting import FormattingFault, formatting_faults
 from screentest.builders.item import Item
 from screentest.builders.report import CellReport
+from screentest.builders.settings import BuildSettings
 from screentest.errors import HOPELESS, BadReply, CallError
 from screentest.judges import DialogueFilter, Dimension
 from screentest.llms import Model
@@ -23,6 +25,7 @@ from screentest.sim import (
     Event,
     Fault,
     Players,
+    Rules,
     State,
     Trajectory,
     group,
@@ -114,6 +117,8 @@ class Campaign:
         grader: The dialogue filter's model.
         dimensions: What lines are judged on, per language.
         settings: How to build.
+        rules: How scenes are played.
+        embedder: Makes memories comparable.
         seed: The run's seed.
         licence: The benchmark's licence; empty to keep each scene's.
         understudies: The labels of stand-in models.
@@ -126,6 +131,8 @@ class Campaign:
     grader: Model
     dimensions: Mapping[Language, tuple[Dimension, ...]]
     settings: BuildSettings
+    rules: Rules
+    embedder: Embedder
     seed: int
     licence: str
     understudies: frozenset[str]
@@ -168,7 +175,7 @@ class Campaign:
         )
 
     def _order_of_scenes(self, cell: Cell) -> list[str]:
-        scenes = enterable(self.pool, cell.character)
+        scenes = enterable(self.pool, cell.character, self.rules)
         (Place(self.seed, cell.key) / "scenes").generator().shuffle(scenes)
         return scenes
 
@@ -193,15 +200,16 @@ class Campaign:
         return outcome
 
     async def _play(self, cell: Cell, conversation: str, scene: Scene, counts: Counter[str]) -> Outcome:
-        state = State(scene=scene, test=cell.character)
+        state, whole = State(scene=scene, test=cell.character, window=self.rules.shown), State(scene, cell.character)
         candidates: list[tuple[Item, tuple[FormattingFault, ...]]] = []
 
         def watch(event: Event) -> None:
             if isinstance(event, Auditioned) and event.score <= 2:
                 item = self._item(cell, event, conversation, state)
-                faults = formatting_faults(event.source.line, state.history, scene.language)
+                faults = formatting_faults(event.source.line, whole.history, scene.language)
                 candidates.append((item, faults))
             state.apply(event)
+            whole.apply(event)
 
         stream = play(
             scene,
@@ -209,9 +217,10 @@ class Campaign:
             models=replace(self.players, source=self.models[cell.source]),
             seed=self.seed,
             key=conversation,
-            rules=self.settings.rules,
+            rules=self.rules,
             dimensions=self.dimensions[scene.language],
             counts=counts,
+            embedder=self.embedder,
         )
         events = await record(stream, conversation, watch)
         trajectory = Trajectory(
@@ -226,7 +235,7 @@ class Campaign:
             return Outcome(trajectory)
         try:
             grading = await DialogueFilter(self.grader).grade(
-                view(state, "filter"), place=Place(self.seed, conversation)
+                view(whole, "filter"), place=Place(self.seed, conversation)
             )
         except (BadReply, CallError) as error:
             fault = Fault(turn=0, kind=error.kind, detail=str(error), status=getattr(error, "status", None))
@@ -242,7 +251,8 @@ class Campaign:
 
     def _item(self, cell: Cell, audition: Auditioned, conversation: str, state: State) -> Item:
         players = self.players
-        labels = {model.name for model in (players.director, players.scene, players.base, players.judge, self.grader)}
+        playing = (players.director, players.scene, players.base, players.judge, players.narrator, self.grader)
+        labels = {model.name for model in playing if model}
         dimensions = self.dimensions[state.scene.language]
         return Item.of(
             audition,
@@ -254,9 +264,15 @@ class Campaign:
         )
 
 
-def enterable(pool: Pool, character: Character) -> list[str]:
-    """The ids of the scenes a test character can enter: of its language, and without someone of its name."""
-    return [scene for scene in pool.ids(character.language) if character.name not in pool.cast_names(scene)]
+def enterable(pool: Pool, character: Character, rules: Rules) -> list[str]:
+    """The ids of the scenes a test character can enter: of its language, and where nobody has its name.
+
+    Where there is a narrator, nobody may have the narrator's name either, the test character included.
+    """
+    taken = {character.name, *([NARRATOR[character.language]] if rules.narrator else ())}
+    if rules.narrator and character.name == NARRATOR[character.language]:
+        return []
+    return [scene for scene in pool.ids(character.language) if taken.isdisjoint(pool.cast_names(scene))]
 
 
 def _is_hopeless(fault: Fault) -> bool:

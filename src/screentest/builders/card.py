@@ -38,9 +38,9 @@ def card(manifest: Manifest, items: Sequence[Item]) -> str:
             }
         ],
         "language": list(manifest.languages),
-        "license": licences[0].lower() if len(licences) == 1 and licences[0].lower() in _KNOWN_LICENCES else "other",
+        "license": licence_tag(licences),
         "pretty_name": manifest.name,
-        "size_categories": [_size(len(items))],
+        "size_categories": [size(len(items))],
         "tags": ["role-play", "benchmark", "pairwise", "screentest"],
         "task_categories": ["text-generation"],
     }
@@ -52,7 +52,7 @@ def card(manifest: Manifest, items: Sequence[Item]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["cell"] = _cell
+    environment.filters["cell"] = cell
     characters = {(item.language, item.character.kind, item.character.name): None for item in items}
     return environment.get_template("card.md.j2").render(
         header=yaml.safe_dump(header, allow_unicode=True, sort_keys=False),
@@ -72,13 +72,19 @@ def card(manifest: Manifest, items: Sequence[Item]) -> str:
     )
 
 
-def _size(items: int) -> str:
+def licence_tag(licences: Sequence[str]) -> str:
+    """The licence as the header of a card names it: one that is known there, or ``other``."""
+    return licences[0].lower() if len(licences) == 1 and licences[0].lower() in _KNOWN_LICENCES else "other"
+
+
+def size(items: int) -> str:
+    """The size of a data set, in the classes that the header of a card knows."""
     for limit, name in ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")):
         if items < limit:
             return name
     return "100K<n<1M"
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
     """Text from outside, for a Markdown table or list: on one line, with nothing that could be markup or a link."""
     return "".join(_ENTITIES.get(character, character) for character in " ".join(str(value).split()))

@@ -6,32 +6,29 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from screentest.builders.identity import Knob
-from screentest.judges import SelectionMode
+from screentest.builders.settings import (
+    BuildSettings,
+    EvaluateSettings,
+    Label,
+    MemorySettings,
+    PoolSettings,
+    Section,
+)
 from screentest.llms import ModelSpec
-from screentest.pools import Language
-from screentest.sim import Rules
-
-Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-Orders = Literal["one", "both"]
-
-_WAITING = ("narrator", "checker")
+from screentest.sim import MemoryRules, Rules
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Roles(_Section):
+class Roles(Section):
     """Which model plays which part. A role left out goes to the first model; ``sources`` and ``tested`` to all.
 
     Attributes:
         director: Decides who speaks next.
-        narrator: Adjudicates actions; takes part in story play only.
+        narrator: Says what comes of deeds; takes part in scenes with a narrator only.
         scene: Plays the scene characters.
         sources: Play the test character; one benchmark cell each.
         base: Plays the test character as the reference.
@@ -65,77 +62,8 @@ class Roles(_Section):
             pairs += [(role, label) for label in ([value] if isinstance(value, str) else value)]
         return pairs
 
-    def playing(self) -> list[tuple[str, str]]:
-        """The (role, label) pairs that take part in builds and evaluations today."""
-        return [(role, label) for role, label in self.items() if role not in _WAITING]
 
-
-class PoolSettings(_Section):
-    """Where scenes come from.
-
-    Attributes:
-        path: A pool directory, relative to the configuration file; the starter pool when left out.
-        languages: Which of its scenes and which characters take part.
-    """
-
-    path: Annotated[Path | None, Knob.RUNTIME] = None
-    languages: Annotated[tuple[Language, ...], Knob.GROWING] = ("en", "zh")
-
-
-class BuildSettings(_Section):
-    """How a benchmark is built.
-
-    Attributes:
-        quota: Items wanted per dimension in every cell (``tau``, FURINA §4.2).
-        scenes: The most scenes played per cell; what is missing then is reported as a shortfall.
-        turns: The most lines a scene may have.
-        min_turns: The fewest before the director may end it.
-        emphasis: How the emphasised dimension is selected: ``argmax`` or ``sample`` (App. C).
-        orders: ``one`` judges in an order drawn per turn, ``both`` judges both orders and averages.
-        staging: How scenes are played; ``dialogue`` is the one way there is.
-        lag: Conversations of a cell that run at once; each learns the counts of those ``lag`` and more before it.
-        max_failures: The share of conversations that may fail before the build ends with exit code 4.
-    """
-
-    quota: Annotated[int, Field(ge=1, strict=True), Knob.GROWING] = 10
-    scenes: Annotated[int, Field(ge=1, strict=True), Knob.GROWING] = 50
-    turns: int = Field(default=20, ge=2, le=200)
-    min_turns: int = Field(default=6, ge=1)
-    emphasis: SelectionMode = "argmax"
-    orders: Orders = "one"
-    staging: Literal["dialogue"] = "dialogue"
-    lag: int = Field(default=2, ge=1)
-    max_failures: Annotated[float, Field(ge=0, le=1), Knob.RUNTIME] = 0.2
-
-    @model_validator(mode="after")
-    def _can_end(self) -> Self:
-        if "min_turns" in self.model_fields_set and self.min_turns > self.turns:
-            raise ValueError(f"min_turns ({self.min_turns}) is more than turns ({self.turns})")
-        return self
-
-    @property
-    def rules(self) -> Rules:
-        """The rules every scene is played by."""
-        return Rules(turns=self.turns, min_turns=self.min_turns, emphasis=self.emphasis, orders=self.orders)
-
-
-class EvaluateSettings(_Section):
-    """How models are evaluated.
-
-    Attributes:
-        models: The models to test; another way to write ``roles.tested``.
-        orders: Both orders are judged (eq. 2).
-        resamples: Bootstrap resamples.
-        max_failures: The share of comparisons without a score that may stand before the run ends with exit code 4.
-    """
-
-    models: Annotated[tuple[Label, ...], Knob.RUNTIME] = ()
-    orders: Literal["both"] = "both"
-    resamples: int = Field(default=1000, ge=100)
-    max_failures: Annotated[float, Field(ge=0, le=1), Knob.RUNTIME] = 0.05
-
-
-class Config(_Section):
+class Config(Section):
     """Everything a build or an evaluation is told.
 
     Attributes:
@@ -149,6 +77,7 @@ class Config(_Section):
         dimensions: A file of custom dimensions; FURINA's five when left out.
         licence: The licence the benchmark is published under; the scenes' own when left out.
         build: How a benchmark is built.
+        memory: How characters remember, in scenes with memory.
         evaluate: How models are evaluated.
     """
 
@@ -161,6 +90,7 @@ class Config(_Section):
     dimensions: Annotated[Path | None, Knob.RUNTIME] = None
     licence: str = ""
     build: BuildSettings = BuildSettings()
+    memory: MemorySettings = MemorySettings()
     evaluate: EvaluateSettings = EvaluateSettings()
 
     @model_validator(mode="before")
@@ -178,7 +108,12 @@ class Config(_Section):
             if "tested" in roles and roles["tested"] != tested:
                 raise ValueError("roles.tested and evaluate.models name different models; keep one of them")
             roles = {**roles, "tested": tested}
-        return {**data, "roles": Roles.filled(roles, [str(label) for label in data["models"]])}
+        if "hashing" in data["models"]:
+            raise ValueError("models.hashing: no model can have this label, which memory.embedder has a meaning for")
+        talking = [str(label) for label, spec in data["models"].items() if not _is_embedder(spec)]
+        if not talking:
+            raise ValueError("models: all of them are embeddings models, and none can talk")
+        return {**data, "roles": Roles.filled(roles, talking)}
 
     @model_validator(mode="after")
     def _roles_name_models(self) -> Self:
@@ -188,6 +123,51 @@ class Config(_Section):
                 hint = f"did you mean {near[0]!r}?" if near else f"models are: {', '.join(self.models)}"
                 raise ValueError(f"roles.{role} names an unknown model {label!r}; {hint}")
         return self
+
+    @model_validator(mode="after")
+    def _embedder_is_known(self) -> Self:
+        name = self.memory.embedder
+        if name != "hashing" and not (name.startswith("st:") and name[3:].strip()) and self.embeddings is None:
+            known = ", ".join(["hashing", "st:NAME", *(n for n, spec in self.models.items() if _embeds(spec))])
+            raise ValueError(f"memory.embedder names no embeddings model {name!r}; there are: {known}")
+        if talking := [f"roles.{role}" for role, label in self.roles.items() if _embeds(self.models[label])]:
+            raise ValueError(f"{talking[0]} names an embeddings model, which cannot talk")
+        return self
+
+    @property
+    def rules(self) -> Rules:
+        """The rules every scene is played by."""
+        build, memory = self.build, self.memory
+        return Rules(
+            staging=build.staging,
+            turns=build.turns,
+            min_turns=build.min_turns,
+            rounds=build.rounds,
+            min_rounds=build.min_rounds,
+            narrator=build.narrator,
+            memory=build.memory,
+            beliefs=build.beliefs,
+            emphasis=build.emphasis,
+            orders=build.orders,
+            remembering=MemoryRules(
+                window=memory.window,
+                recall=memory.recall,
+                capacity=memory.capacity,
+                importance=memory.importance,
+                weights=memory.weights,
+            ),
+        )
+
+    @property
+    def embeddings(self) -> str | None:
+        """The label of the model that embeds memories, if a model does."""
+        name = self.memory.embedder
+        return name if name in self.models and _embeds(self.models[name]) else None
+
+    def playing(self) -> list[tuple[str, str]]:
+        """The (role, label) pairs that take part in builds and evaluations."""
+        waiting = {"checker"} if self.rules.narrator else {"checker", "narrator"}
+        return [(role, label) for role, label in self.roles.items() if role not in waiting]
 
     def relative_to(self, directory: Path) -> Config:
         """The same configuration for a file in ``directory``, so that a run and its project can be moved together."""
@@ -208,7 +188,15 @@ class Config(_Section):
     @property
     def rehearsal(self) -> bool:
         """Whether any model is an understudy, so that results say nothing about real models."""
-        return any(self.models[label].provider == "understudy" for _, label in self.roles.playing())
+        return any(self.models[label].provider == "understudy" for _, label in self.playing())
+
+
+def _is_embedder(spec: object) -> bool:
+    return isinstance(spec, Mapping) and spec.get("provider") == "embeddings"
+
+
+def _embeds(spec: ModelSpec) -> bool:
+    return spec.provider == "embeddings"
 
 
 def _relative(path: Path, directory: Path) -> Path:

@@ -59,14 +59,14 @@ def emit(
         config=published(identity),
         pool={"name": ingredients.pool.manifest.name, "digest": ingredients.pool.digest},
         versions={"screentest": __version__, "schema": str(SCHEMA_VERSION)},
-        report=_report(ingredients, cells),
+        report=_report(config, ingredients, cells),
     )
     benchmark = Benchmark.write(run / "benchmark", manifest, items)
     seal(run, "build", EMITTED)
     return benchmark
 
 
-def _report(ingredients: Ingredients, cells: tuple[CellOutcome, ...]) -> BuildReport:
+def _report(config: Config, ingredients: Ingredients, cells: tuple[CellOutcome, ...]) -> BuildReport:
     outcomes = [outcome for cell in cells for outcome in cell.outcomes]
     trajectories = [outcome.trajectory for outcome in outcomes]
     kept = [trajectory for trajectory in trajectories if trajectory.grade == "high"]
@@ -75,7 +75,7 @@ def _report(ingredients: Ingredients, cells: tuple[CellOutcome, ...]) -> BuildRe
     scores = [audition.score for trajectory in kept for audition in trajectory.auditions]
     auditions = sum(len(trajectory.auditions) for trajectory in trajectories)
     pool = ingredients.pool
-    entered = {scene for cell in ingredients.cells for scene in enterable(pool, cell.character)}
+    entered = {scene for cell in ingredients.cells for scene in enterable(pool, cell.character, config.rules)}
     spoken = sum(len(pool.ids(language)) for language in ingredients.dimensions)
     return BuildReport(
         conversations=len(trajectories),

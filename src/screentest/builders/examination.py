@@ -132,7 +132,7 @@ async def examine(config: Config, session: Session | None = None) -> Examination
 def _cast(config: Config) -> dict[str, tuple[str, ...]]:
     """The models that have a role, and their roles."""
     found: dict[str, list[str]] = defaultdict(list)
-    for role, label in config.roles.playing():
+    for role, label in config.playing():
         found[label].append(role)
     return {label: tuple(dict.fromkeys(roles)) for label, roles in found.items()}
 

@@ -58,6 +58,8 @@ class Ingredients:
         """What decides a build's outcome, apart from the replies."""
         data = identity(config)
         del data["evaluate"], data["roles"]["tested"]
+        if config.rules.narrator:
+            data["roles"]["narrator"] = config.roles.narrator
         characters = {cell.character.id: cell.character for cell in self.cells}
         return {
             **data,
@@ -75,6 +77,10 @@ def cast(config: Config) -> dict[str, ModelSpec]:
     """The models that take part in a build."""
     roles = config.roles
     labels = {roles.director, roles.scene, *roles.sources, roles.base, roles.judge, roles.filter}
+    if config.rules.narrator:
+        labels.add(roles.narrator)
+    if config.rules.memory and config.embeddings:
+        labels.add(config.embeddings)
     return {label: config.models[label] for label in sorted(labels)}
 
 
@@ -99,7 +105,7 @@ def _characters(config: Config, pool: Pool) -> tuple[Character, ...]:
         raise InputError(
             "two test characters share an id", where=where, why=", ".join(doubles), hint="give each an `id`"
         )
-    if not any(enterable(pool, character) for character in chosen):
+    if not any(enterable(pool, character, config.rules) for character in chosen):
         why = "no scene is in a test character's language, or all of them already have someone of that name"
         raise InputError("no test character can enter any scene", where=str(pool.path), why=why)
     return chosen

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from screentest.agents import Cue
 from screentest.judges import Dimension, Verdict
-from screentest.pools import Attribute, Character, Language, Line, Scene, Situation
+from screentest.pools import (
+    Attribute,
+    Beliefs,
+    Character,
+    Language,
+    Line,
+    Reminder,
+    Scene,
+    Situation,
+    Standing,
+)
 from screentest.sim import Auditioned, Candidate, State, view
 
 
@@ -44,6 +55,12 @@ class ItemScene(_Record):
     description: str
 
 
+class PlacedStanding(Standing):
+    """Where and how a character is, and who it is."""
+
+    name: str
+
+
 class Provenance(_Record):
     """Where an item comes from.
 
@@ -77,7 +94,11 @@ class Item(_Record):
         character: The test character.
         scene: What it knows of the scene.
         cast: What it knows of the others.
-        history: The lines before, as the test character perceived them.
+        history: The lines before, as the test character perceived them; in scenes with memory, the latest of them.
+        standings: Where and how everyone is whom something moved, as the test character last saw it.
+        reminders: What came to its mind.
+        beliefs: What it believed, wanted and meant to do; none if it had formed none.
+        cue: What kind of line is asked for.
         dimension: The id of the dimension to judge on.
         strategy: ``S(d)`` of that dimension, part of the prompt.
         kept: The line that won, and entered the history.
@@ -97,6 +118,10 @@ class Item(_Record):
     scene: ItemScene
     cast: tuple[CastProfile, ...]
     history: tuple[Line, ...]
+    standings: tuple[PlacedStanding, ...] = ()
+    reminders: tuple[Reminder, ...] = ()
+    beliefs: tuple[Beliefs, ...] = Field(default=(), max_length=1)
+    cue: Cue = Cue()
     dimension: str
     strategy: str
     kept: Candidate
@@ -129,6 +154,8 @@ class Item(_Record):
             licence: The benchmark's licence; empty to keep those of scene and test character.
         """
         scene, test = state.scene, state.test
+        assert test is not None, "only a test character is auditioned"  # noqa: S101
+        seen = view(state, test)
         return cls(
             id=f"{conversation}/{audition.turn:02d}",
             conversation=conversation,
@@ -139,9 +166,9 @@ class Item(_Record):
                 id=scene.id,
                 title=scene.title,
                 world=scene.world,
-                time=scene.situation.time,
-                place=scene.situation.place,
-                description=scene.situation.description,
+                time=seen.situation.time,
+                place=seen.situation.place,
+                description=seen.situation.description,
             ),
             cast=tuple(
                 CastProfile(
@@ -150,7 +177,11 @@ class Item(_Record):
                 )
                 for member in scene.cast
             ),
-            history=view(state, test).history,
+            history=seen.history,
+            standings=tuple(PlacedStanding(name=name, **one.model_dump()) for name, one in seen.standings.items()),
+            reminders=seen.reminders,
+            beliefs=(seen.beliefs,) if seen.beliefs else (),
+            cue=audition.cue,
             dimension=dimension.id,
             strategy=dimension.strategy,
             kept=audition.source,
@@ -198,7 +229,18 @@ class Item(_Record):
                 for member in self.cast
             ),
         )
-        return State(scene=scene, test=test, history=list(self.history))
+        return State(
+            scene=scene,
+            test=test,
+            history=list(self.history),
+            standings={
+                one.name: Standing(position=one.position, state=one.state, present=one.present)
+                for one in self.standings
+            },
+            reminders={test.name: self.reminders},
+            beliefs={test.name: self.beliefs[0]} if self.beliefs else {},
+            influences={test.name: self.cue.influence} if self.cue.influence else {},
+        )
 
 
 def _pairs(attributes: tuple[Attribute, ...], visibility: str) -> dict[str, str]:

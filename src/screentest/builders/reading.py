@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from screentest.builders.config import BuildSettings, Config, EvaluateSettings, PoolSettings, Roles
+from screentest.builders.config import Config, Roles
+from screentest.builders.settings import BuildSettings, EvaluateSettings, MemorySettings, PoolSettings
 from screentest.errors import InputError
 from screentest.llms import ModelSpec, Price
 
@@ -68,6 +69,7 @@ _FIELDS: dict[str, type[BaseModel]] = {
     "roles": Roles,
     "pool": PoolSettings,
     "build": BuildSettings,
+    "memory": MemorySettings,
     "evaluate": EvaluateSettings,
     "models": ModelSpec,
 }

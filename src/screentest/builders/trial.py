@@ -89,10 +89,11 @@ class Trial:
 
     async def _answer(self, item: Item, model: Model, stage: Stage, place: Place) -> Line | Failure:
         state = item.state()
+        assert state.test is not None, "an item has a test character"  # noqa: S101
         dimension = self.benchmark.dimension(item.language, item.dimension)
         dimension = dimension.model_copy(update={"strategy": item.strategy})
         try:
-            return await TestCharacter(model).speak(view(state, state.test), dimension, place=place)
+            return await TestCharacter(model).speak(view(state, state.test), dimension, cue=item.cue, place=place)
         except Stopped:
             raise
         except Exception as error:

@@ -9,20 +9,38 @@ from pathlib import Path
 from rich.padding import Padding
 from rich.text import Text
 
-from screentest.builders import Config, enterable
+from screentest.builders import Config, cast, embedder, enterable
 from screentest.cli import tables
 from screentest.cli.console import UNDERSTUDY, clean, note, out
 from screentest.errors import InputError
 from screentest.judges import furina_dimensions, load_dimensions
 from screentest.llms import open_models
-from screentest.pools import Character, Pool, Scene, load_character, load_characters, starter_pool
+from screentest.pools import Character, Pool, Scene, Situation, load_character, load_characters, starter_pool
 from screentest.randomness import generator
-from screentest.sim import Auditioned, Event, Fault, Players, SceneClosed, SceneOpened, SpeakerChosen, Spoken, play
+from screentest.sim import (
+    Auditioned,
+    BeliefsUpdated,
+    EnvironmentChanged,
+    Event,
+    Fault,
+    Influenced,
+    Outcome,
+    Players,
+    Recalled,
+    Reflected,
+    SceneClosed,
+    SpeakerChosen,
+    Spoken,
+    Staging,
+    StateChanged,
+    play,
+)
 
 _COLOURS = ("cyan", "green", "magenta", "blue", "bright_red", "bright_cyan")
 _TEST = "yellow"
 _ENDINGS = {
     "director": "the director ended the scene",
+    "narrator": "the narrator concluded the story",
     "turn_limit": "the scene reached its turn limit",
     "fault": "the scene was cut short by a fault",
 }
@@ -33,6 +51,7 @@ class Show(StrEnum):
 
     JUDGE = "judge"
     DIRECTOR = "director"
+    MINDS = "minds"
     ALL = "all"
 
 
@@ -44,7 +63,9 @@ async def perform(
     character_id: str | None,
     source: str | None,
     show: Show | None,
+    staging: Staging | None,
     turns: int | None,
+    rounds: int | None,
 ) -> None:
     """Play one scene and print it as it happens.
 
@@ -52,55 +73,69 @@ async def perform(
         config: Names the models and the defaults.
         pool: A pool directory instead of the configuration's.
         scene_id: The scene; drawn by the seed if ``None``.
-        character_id: The test character, by id or as a file; the first who can enter if ``None``.
+        character_id: The test character, by id or as a file; the first who can enter if ``None``; in a story, nobody.
         source: The source model's label; the first if ``None``.
         show: What to show beside the lines.
-        turns: The most lines.
+        staging: How the scene is played; the configuration's way if ``None``.
+        turns: The most lines of a dialogue.
+        rounds: The most rounds of a story.
 
     Raises:
         InputError: Something named does not exist or does not fit.
     """
+    changes = {"staging": staging, "turns": turns, "rounds": rounds}
+    build = config.build.model_copy(update={name: value for name, value in changes.items() if value is not None})
+    config = config.model_copy(update={"build": build})
     opened = Pool.open(pool) if pool else Pool.open(config.pool.path) if config.pool.path else starter_pool()
-    test, scene = _choose(config, opened, scene_id, character_id)
-    label = source or config.roles.sources[0]
+    scene, test = _choose(config, opened, scene_id, character_id)
+    roles, rules, label = config.roles, config.rules, source or config.roles.sources[0]
     if label not in config.models:
         raise InputError(f"unknown model {label!r}", where="--source", hint=f"models are: {', '.join(config.models)}")
-    roles = config.roles
     dimensions = (
         load_dimensions(config.dimensions, scene.language) if config.dimensions else furina_dimensions(scene.language)
     )
-    settings = config.build if turns is None else config.build.model_copy(update={"turns": turns})
     if config.rehearsal:
         note(UNDERSTUDY, "yellow")
-    _introduce(scene, test)
-    labels = {roles.director, roles.scene, label, roles.base, roles.judge}
-    async with open_models({name: config.models[name] for name in labels}) as models:
+    introduce(scene, test)
+    async with open_models({name: config.models[name] for name in {*cast(config), label}}) as models:
         players = Players(
             director=models[roles.director],
             scene=models[roles.scene],
             source=models[label],
             base=models[roles.base],
             judge=models[roles.judge],
+            narrator=models[roles.narrator] if rules.narrator else None,
         )
-        stage = _Stage(scene, test, show)
+        stage = StageView(scene, test, show)
         async for event in play(
-            scene, test=test, models=players, seed=config.seed, rules=settings.rules, dimensions=dimensions
+            scene,
+            test=test,
+            models=players,
+            seed=config.seed,
+            rules=rules,
+            dimensions=dimensions,
+            embedder=embedder(config, models),
         ):
             stage.show(event)
 
 
-def _choose(config: Config, pool: Pool, scene_id: str | None, character_id: str | None) -> tuple[Character, Scene]:
+def _choose(
+    config: Config, pool: Pool, scene_id: str | None, character_id: str | None
+) -> tuple[Scene, Character | None]:
+    if character_id is None and config.rules.staging == "story":
+        scenes = pool.ids() if scene_id is None else [scene_id]
+        return pool[generator(config.seed, "simulate").choice(scenes)], None
     candidates = _candidates(config, pool, character_id)
     if scene_id is not None:
         scene = pool[scene_id]
         for test in candidates:
             if test.language == scene.language and test.name not in pool.cast_names(scene_id):
-                return test, scene
+                return scene, test
         why = f"the scene is {scene.language}, its cast {', '.join(pool.cast_names(scene_id))}"
         raise InputError("no such test character can enter the scene", where=scene_id, why=why)
     for test in candidates:
-        if scenes := enterable(pool, test):
-            return test, pool[generator(config.seed, "simulate").choice(scenes)]
+        if scenes := enterable(pool, test, config.rules):
+            return pool[generator(config.seed, "simulate").choice(scenes)], test
     raise InputError("no test character can enter any scene", where=str(pool.path))
 
 
@@ -117,39 +152,91 @@ def _candidates(config: Config, pool: Pool, character_id: str | None) -> tuple[C
     raise InputError(f"unknown character {character_id!r}", where="--character", hint=hint)
 
 
-def _introduce(scene: Scene, test: Character) -> None:
+def introduce(scene: Scene, test: Character | None) -> None:
+    """Print what a scene is, and who is in it."""
     out.rule(clean(scene.title or scene.id, "bold"))
-    for text in (scene.world, " · ".join(filter(None, (scene.situation.time, scene.situation.place)))):
+    time, place, _ = _parts(scene.situation)
+    for text in (scene.world, " · ".join(filter(None, (time, place)))):
         if text:
             out.print(clean(text, "dim"))
     if scene.situation.description:
         out.print(clean(scene.situation.description))
-    out.print(clean(f"cast: {', '.join(member.name for member in scene.cast)}; test character: {test.name}", "dim"))
+    cast = ", ".join(member.name for member in scene.cast)
+    out.print(clean(f"cast: {cast}; test character: {test.name}" if test else f"cast: {cast}", "dim"))
     out.print()
 
 
-class _Stage:
-    def __init__(self, scene: Scene, test: Character, show: Show | None) -> None:
+class StageView:
+    """Prints a scene as it happens.
+
+    Args:
+        scene: The scene.
+        test: The test character, if there is one.
+        show: What to show beside the lines and what comes of them.
+    """
+
+    def __init__(self, scene: Scene, test: Character | None, show: Show | None) -> None:
         colours = cycle(_COLOURS)
-        self._colours = {member.name: next(colours) for member in scene.cast} | {test.name: _TEST}
+        self._colours = {member.name: next(colours) for member in scene.cast} | ({test.name: _TEST} if test else {})
         self._judge = show in (Show.JUDGE, Show.ALL)
         self._director = show in (Show.DIRECTOR, Show.ALL)
+        self._minds = show in (Show.MINDS, Show.ALL)
+        self._situation = scene.situation
 
     def show(self, event: Event) -> None:
+        """Print one event."""
         match event:
-            case SpeakerChosen() if self._director:
-                reason = event.reason or "nobody else was eligible"
-                self._aside(f"{event.by}: {event.speaker} ({reason}); emphasis {event.emphasis}")
-            case Auditioned() if self._judge:
-                self._audition(event)
             case Spoken():
-                out.print(tables.line(event.line, self._colours[event.line.speaker]))
+                line = tables.line(event.line, self._colours[event.line.speaker])
+                self._indented(line, 2 if event.cue == "reaction" else 0)
+            case Outcome():
+                self._indented(clean(event.text, "italic"), 2)
+            case SpeakerChosen(by="round", turn=turn):
+                self._round(turn)
             case Fault():
                 out.print(clean(f"fault at turn {event.turn}: {event.kind}: {event.detail}", "bold red"))
             case SceneClosed():
                 out.print(clean(f"— {_ENDINGS[event.reason]}, after {event.turns} lines", "dim"))
-            case SceneOpened() | SpeakerChosen() | Auditioned():
+            case Auditioned() if self._judge:
+                self._audition(event)
+            case SpeakerChosen() | Influenced() if self._director:
+                self._direction(event)
+            case StateChanged() | EnvironmentChanged():
+                self._change(event)
+            case Recalled() | BeliefsUpdated() | Reflected() if self._minds:
+                self._mind(event)
+            case _:
                 pass
+
+    def _direction(self, event: SpeakerChosen | Influenced) -> None:
+        match event:
+            case SpeakerChosen():
+                reason = event.reason or "nobody else was eligible"
+                self._aside(f"{event.by}: {event.speaker} ({reason}); emphasis {event.emphasis}")
+            case Influenced():
+                self._aside(f"narrator: this touches {event.target or 'nobody'}: {event.influence}")
+
+    def _change(self, event: StateChanged | EnvironmentChanged) -> None:
+        match event:
+            case StateChanged(character=name, standing=standing):
+                away = "" if standing.present else " (no longer here)"
+                self._aside(f"{name}: {standing.position}; {standing.state}{away}")
+            case EnvironmentChanged(situation=now):
+                before, self._situation = self._situation, now
+                pairs = zip(_parts(before), _parts(now), strict=True)
+                self._aside(" · ".join(new.removeprefix(old).strip() for old, new in pairs if new not in ("", old)))
+
+    def _mind(self, event: Recalled | BeliefsUpdated | Reflected) -> None:
+        name = event.character
+        match event:
+            case Recalled(recollections=found):
+                for one in found:
+                    self._aside(f"{name} remembers ({one.score:.2f}, turn {one.memory.turn}): {one.memory.text}")
+            case BeliefsUpdated(beliefs=beliefs):
+                for part, text in beliefs.model_dump().items():
+                    self._aside(f"{name}, {part}: {text}")
+            case Reflected():
+                self._aside(f"{name} draws {len(event.sources)} memories together: {event.text}")
 
     def _audition(self, event: Auditioned) -> None:
         self._aside(f"source {event.source.model}: {event.source.line.text}")
@@ -160,5 +247,16 @@ class _Stage:
             self._aside(f"verdict {verdict.score} (1 source … 5 base; {first} shown as A): {verdict.explanation}")
         self._aside(f"score {event.score:g}: the {event.winner}'s line is kept")
 
+    def _round(self, turn: int) -> None:
+        number, place = divmod(turn - 1, len(self._colours))
+        out.print(clean(f"— round {number + 1}" if place == 0 else "", "dim"))
+
     def _aside(self, text: str) -> None:
-        out.print(Padding(Text.assemble(clean(text, "dim")), (0, 0, 0, 4)))
+        self._indented(clean(text, "dim"), 4)
+
+    def _indented(self, text: Text, columns: int) -> None:
+        out.print(Padding(text, (0, 0, 0, columns), expand=False))
+
+
+def _parts(situation: Situation) -> tuple[str, str, str]:
+    return situation.time, situation.place, situation.description

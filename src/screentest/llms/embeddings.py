@@ -9,29 +9,25 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from screentest.errors import InvalidReply
-from screentest.llms.model import Message, Model, Reply, Request, Usage
+from screentest.llms.model import Reply, Request, Usage
 from screentest.llms.spec import ModelSpec
+from screentest.llms.vectors import STORED, Misfit, misfitting, written
 from screentest.llms.wire import Wire, unusable
 
 PATH = "/embeddings"
-PURPOSE = "embed"
-
-_STORED = np.dtype("<f4")
 
 
 class EmbeddingModel:
     """A model served over ``/embeddings``.
 
     A response that does not hold one vector for each text becomes a reply too, with the finish ``unknown``: it was paid
-    for, and :func:`embed` refuses it the same way whenever it is read again.
+    for, and :func:`~screentest.llms.vectors.embed` refuses it the same way whenever it is read again.
 
     Vectors are asked for in base64, as OpenAI's own client does: that is a quarter of the bytes, and no numbers to
     parse. Servers that send numbers all the same are understood.
@@ -61,12 +57,12 @@ class EmbeddingModel:
         if not isinstance(data, list):
             raise unusable(answer, "the response holds no embeddings", model=self._name)
         try:
-            told, finish = _written(_matrix(data, len(texts), spec.dimensions)), "stop"
-        except _Misfit as misfit:
-            told, finish = {"problem": str(misfit)}, "unknown"
+            told, finish = written(_matrix(data, len(texts), spec.dimensions)), "stop"
+        except Misfit as misfit:
+            told, finish = misfitting(misfit), "unknown"
         usage = _usage(answer.get("usage"))
         return Reply(
-            text=orjson.dumps(told).decode(),
+            text=told,
             finish=finish,
             model=str(answer.get("model") or spec.model),
             usage=usage,
@@ -75,67 +71,25 @@ class EmbeddingModel:
         )
 
 
-async def embed(model: Model, texts: Sequence[str], *, key: str) -> NDArray[np.float32]:
-    """One row for each text, as the model gives it.
-
-    Args:
-        model: An embedding model, wrapped or not.
-        texts: What to embed; at least one, none empty.
-        key: The call's place in the run.
-
-    Raises:
-        CallError: The model could not be reached.
-        InvalidReply: It did not answer with one finite vector for each text, all of the same width.
-    """
-    request = Request(messages=tuple(Message("user", text) for text in texts), purpose=PURPOSE, key=key)
-    reply = await model.reply(request)
-    try:
-        return _read(reply, len(texts))
-    except _Misfit as misfit:
-        raise InvalidReply(f"no usable embeddings: {misfit}", model=model.name, reply=reply) from None
-
-
-class _Misfit(Exception):
-    """Why vectors cannot be used."""
-
-
-def _written(vectors: NDArray[np.float32]) -> dict[str, Any]:
-    data = base64.b64encode(vectors.astype(_STORED).tobytes()).decode()
-    return {"shape": vectors.shape, "float32": data}
-
-
-def _read(reply: Reply, count: int) -> NDArray[np.float32]:
-    try:
-        told = orjson.loads(reply.text)
-        if reply.finish != "stop":
-            raise _Misfit(told["problem"])
-        vectors = np.frombuffer(base64.b64decode(told["float32"], validate=True), _STORED).reshape(told["shape"])
-    except (ValueError, TypeError, KeyError):
-        raise _Misfit("the reply is not written as vectors; is this a model with `provider: embeddings`?") from None
-    if vectors.ndim != 2 or len(vectors) != count:
-        raise _Misfit(f"{len(vectors)} vectors for {count} texts")
-    return vectors.astype(np.float32)
-
-
 def _matrix(data: list[Any], count: int, dimensions: int | None) -> NDArray[np.float32]:
     """The vectors in the order of the texts: servers may send them in any, with their ``index``."""
     if len(data) != count:
-        raise _Misfit(f"{len(data)} vectors for {count} texts")
+        raise Misfit(f"{len(data)} vectors for {count} texts")
     rows: dict[int, NDArray[np.float32]] = {}
     for entry in data:
         if not isinstance(entry, dict) or not isinstance(entry.get("index"), int):
-            raise _Misfit("a vector without an index")
+            raise Misfit("a vector without an index")
         rows[entry["index"]] = _vector(entry.get("embedding"))
     if rows.keys() != set(range(count)):
-        raise _Misfit(f"the indices are not 0 to {count - 1}")
+        raise Misfit(f"the indices are not 0 to {count - 1}")
     widths = {len(row) for row in rows.values()}
     if len(widths) > 1:
-        raise _Misfit(f"vectors of different widths ({min(widths)} and {max(widths)})")
+        raise Misfit(f"vectors of different widths ({min(widths)} and {max(widths)})")
     if dimensions is not None and widths != {dimensions}:
-        raise _Misfit(f"vectors of width {max(widths)}, where {dimensions} was asked for")
+        raise Misfit(f"vectors of width {max(widths)}, where {dimensions} was asked for")
     vectors = np.stack([rows[index] for index in range(count)])
     if not np.isfinite(vectors).all():
-        raise _Misfit("a vector holds values that are no finite numbers")
+        raise Misfit("a vector holds values that are no finite numbers")
     return vectors
 
 
@@ -143,16 +97,16 @@ def _vector(given: object) -> NDArray[np.float32]:
     """Little-endian float32 bytes in base64, or a list of numbers."""
     if isinstance(given, str):
         try:
-            vector = np.frombuffer(base64.b64decode(given, validate=True), _STORED)
+            vector = np.frombuffer(base64.b64decode(given, validate=True), STORED)
         except (binascii.Error, ValueError):
-            raise _Misfit("a vector that is neither numbers nor base64") from None
+            raise Misfit("a vector that is neither numbers nor base64") from None
     elif isinstance(given, list) and set(map(type, given)) <= {int, float}:
         with np.errstate(over="ignore"):
             vector = np.array(given, np.float64).astype(np.float32)
     else:
-        raise _Misfit("a vector that is neither numbers nor base64")
+        raise Misfit("a vector that is neither numbers nor base64")
     if not len(vector):
-        raise _Misfit("an empty vector")
+        raise Misfit("an empty vector")
     return vector
 
 

@@ -24,9 +24,10 @@ _BLAMES: dict[Rung, re.Pattern[str]] = {
 }
 _UNDER_KEY_OR_QUOTA = {401, 402, 403}
 _SMALL_RANGE = 20
+_LEFT_OUT = {"title", "default", "discriminator", "minLength", "maxLength"}
 _CONSTRAINTS = {
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
+    *("pattern", "minItems", "maxItems", "uniqueItems"),
 }
 
 
@@ -85,11 +86,11 @@ def plain_schema(schema: type[BaseModel]) -> dict[str, Any]:
 def strict_schema(schema: type[BaseModel], *, constraints: bool) -> dict[str, Any]:
     """The JSON schema of a pydantic class, in the subset that providers enforce while a model writes.
 
-    Every object is closed and every property required; titles and defaults are gone.
+    Every object is closed and every property required; titles, defaults and lengths of texts are gone.
 
     Args:
         schema: The class.
-        constraints: Whether the provider knows ranges and lengths. If not, they are left out (the reply is validated
+        constraints: Whether the provider knows ranges and patterns. If not, they are left out (the reply is validated
             anyway), but a small range of integers becomes an enumeration.
     """
     return _strict(plain_schema(schema), constraints=constraints)
@@ -104,7 +105,7 @@ def _strict(node: Any, *, constraints: bool) -> Any:
         return {"$ref": node["$ref"]}
     strict: dict[str, Any] = {}
     for key, value in node.items():
-        if key in {"title", "default", "discriminator"}:
+        if key in _LEFT_OUT:
             continue
         if key in {"properties", "$defs"}:
             strict[key] = {name: _strict(child, constraints=constraints) for name, child in value.items()}

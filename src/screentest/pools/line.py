@@ -22,6 +22,16 @@ OneLine = Annotated[str, AfterValidator(lambda text: _SPACE.sub(" ", text).strip
 """Text whose white space, line breaks included, is collapsed, so that one utterance cannot pose as several."""
 
 
+def _said(text: str) -> str:
+    if not text:
+        raise ValueError("there is nothing in it")
+    return text
+
+
+Words = Annotated[OneLine, AfterValidator(_said)]
+"""The same, of a text that says something: white space is nothing."""
+
+
 def _inside(match: re.Match[str]) -> str:
     return (match[1] or match[2] or "").strip()
 
@@ -63,6 +73,15 @@ class Line(BaseModel):
             thoughts.append(unclosed[1].strip())
             text = text[: unclosed.start() + 1]
         return cls(speaker=speaker, text=text, thought=" ".join(filter(None, thoughts)))
+
+    def perceived_by(self, name: str | None) -> Line | None:
+        """The line as the character of this name perceives it, or an onlooker (``None``).
+
+        A thought is its thinker's own: a line that is nothing else happens for nobody else.
+        """
+        if not self.thought or self.speaker == name:
+            return self
+        return self.model_copy(update={"thought": ""}) if self.text else None
 
     @property
     def action(self) -> str:

@@ -13,9 +13,11 @@ from typing import Any
 from screentest.errors import Disconnected, StoreError, TimedOut
 from screentest.llms import Usage
 from screentest.sim.database import connect
-from screentest.sim.store import EVALUATION, IN_FLIGHT, INTERRUPTED, Tally
+from screentest.sim.store import EVALUATION, IN_FLIGHT, INTERRUPTED, REFLECTION, Tally
 
-_STAGE = f"CASE WHEN key LIKE '{EVALUATION}/%' THEN 'eval' ELSE 'build' END"
+_STAGE = (
+    f"CASE WHEN key LIKE '{EVALUATION}/%' THEN 'eval' WHEN key LIKE '{REFLECTION}/%' THEN 'reflect' ELSE 'build' END"
+)
 _STANDING = f"SELECT {_STAGE}, total(state = 'done'), total({IN_FLIGHT}) FROM calls GROUP BY 1"  # noqa: S608
 _UNANSWERED = f"('{TimedOut.kind}', '{Disconnected.kind}', '{INTERRUPTED}')"
 _UNSURE = (
@@ -37,9 +39,15 @@ _ROLES = {
     "judge.dimension": "judge",
     "judge.pairwise": "judge",
     "filter": "filter",
+    "narrate.influence": "narrator",
+    "narrate.resolve": "narrator",
+    "mind.believe": "mind",
+    "mind.weigh": "mind",
+    "mind.reflect": "mind",
+    "embed": "embedder",
 }
 _TEST, _TEST_ROLES = "play.test", ("source", "tested", "base")
-_ORDER = ("director", "scene", *_TEST_ROLES, "judge", "filter")
+_ORDER = ("director", "narrator", "scene", *_TEST_ROLES, "mind", "embedder", "judge", "filter")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +55,7 @@ class LedgerRow:
     """Calls of one model in one role, for one purpose.
 
     Attributes:
-        stage: ``build`` or ``eval``.
+        stage: ``build``, ``eval`` or ``reflect``.
         role: The role the model played (see :func:`role`).
         model: The model's label.
         purpose: What the calls were for.
@@ -85,8 +93,8 @@ def role(key: str, purpose: str) -> str:
         purpose: What it was for.
 
     Returns:
-        ``director``, ``scene``, ``source``, ``tested``, ``base``, ``judge`` or ``filter``; the purpose itself if it
-        belongs to none of them.
+        ``director``, ``narrator``, ``scene``, ``source``, ``tested``, ``base``, ``mind`` (what characters think, by the
+        model that plays them), ``embedder``, ``judge`` or ``filter``; the purpose itself if it belongs to none.
     """
     if purpose != _TEST:
         return _ROLES.get(purpose, purpose)

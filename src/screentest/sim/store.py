@@ -18,6 +18,9 @@ from screentest.sim.database import Writer, connect
 EVALUATION = "@eval"
 """What the keys of an evaluation's calls begin with; no identifier does."""
 
+REFLECTION = "@reflect"
+"""What the keys of calls begin with in which a model looks back on its trajectories."""
+
 _COLUMNS = (
     "digest, key, purpose, model, state, text, reasoning, finish, served, input, output, cached, thought, latency, "
     "cost, error"

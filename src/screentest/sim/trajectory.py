@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from screentest.errors import Stopped
 from screentest.judges import Grade
-from screentest.sim.events import Auditioned, Event, Fault, SceneClosed, Spoken
+from screentest.sim.events import Auditioned, Event, Fault, SceneClosed, SpeakerChosen, Spoken
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +86,7 @@ async def record(
         logger.exception("%s: unexpected error", conversation)
         events = [event for event in events if not isinstance(event, SceneClosed)]
         turns = sum(isinstance(event, Spoken) for event in events)
-        events.append(Fault(turn=turns + 1, kind="internal", detail=f"{type(error).__name__}: {error}"))
+        turn = max((event.turn for event in events if isinstance(event, SpeakerChosen)), default=0)
+        events.append(Fault(turn=turn, kind="internal", detail=f"{type(error).__name__}: {error}"))
         events.append(SceneClosed(reason="fault", turns=turns))
     return tuple(events)

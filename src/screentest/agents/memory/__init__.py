@@ -1,6 +1,6 @@
 """A character's memory: noted as it happens, recalled by relevance, recency and importance (CharacterBox §3.2)."""
 
-from screentest.agents.memory.embedder import Embedder
+from screentest.agents.memory.embedder import Embedder, Vectors, unit_rows
 from screentest.agents.memory.endpoint import EndpointEmbedder
 from screentest.agents.memory.hashing import HashingEmbedder
 from screentest.agents.memory.importance import importance
@@ -19,6 +19,8 @@ __all__ = [
     "Memory",
     "Recollection",
     "SentenceTransformerEmbedder",
+    "Vectors",
     "Weights",
     "importance",
+    "unit_rows",
 ]

@@ -19,7 +19,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """What makes the vectors, with their width where it is known: ``hashing-256``. Vectors of one name fit."""
+        """What makes the vectors, with their width where it is known: ``hashing-512``. Vectors of one name fit."""
         ...
 
     async def embed(self, texts: Sequence[str], *, place: Place) -> Vectors:

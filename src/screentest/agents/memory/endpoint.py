@@ -9,6 +9,7 @@ import numpy as np
 
 from screentest.agents.memory.embedder import Vectors, unit_rows
 from screentest.llms import Model
+from screentest.llms.vectors import embed
 from screentest.randomness import Place
 
 _MOST_TEXTS, _MOST_CHARACTERS = 256, 100_000
@@ -30,8 +31,6 @@ class EndpointEmbedder:
 
     async def embed(self, texts: Sequence[str], *, place: Place) -> Vectors:
         """One unit row for each text (see :class:`screentest.agents.memory.Embedder`)."""
-        from screentest.llms.embeddings import embed
-
         parts: list[Vectors] = []
         for number, batch in zip(count(), _batches(texts), strict=False):
             key = place.path if number == 0 else (place / number).path

@@ -22,7 +22,7 @@ _SHIFT = 32
 _KNOWN = 16_384
 _GRAMS = (3, 4)
 _GRAM_SHARE = 1.0
-_MIX = 2_654_435_761
+_MIXES = (2_654_435_761, 2_246_822_519, 3_266_489_917)
 _FUNCTION_WORD = 0.1
 _PAIR, _CHARACTER = (1.0, 0.15), (0.3, 0.04)
 _WIDE = "⺀-鿿豈-﫿"
@@ -47,14 +47,15 @@ class HashingEmbedder:
 
     A text is the sum of its words, a repeated one counting ``1 + ln n``; a word is itself and its 3- and 4-grams; a run
     of Chinese is its characters and, above all, its pairs of characters. Function words count little. Each such
-    feature adds or takes one at a place given by its hash (the signed hashing trick: Weinberger et al., 2009), which is
-    the same in every process. It needs no model, but it knows no synonyms either.
+    feature adds or takes one at three places given by its hashes (the signed hashing trick: Weinberger et al., 2009),
+    which are the same in every process; three, so that no two texts look alike because two features share one place.
+    It needs no model, but it knows no synonyms either.
 
     Args:
         width: How wide the vectors are.
     """
 
-    def __init__(self, width: int = 256) -> None:
+    def __init__(self, width: int = 512) -> None:
         self.name = f"hashing-{width}"
         self._width = width
         self._forget()
@@ -92,7 +93,8 @@ class HashingEmbedder:
     def _learn(self, token: str) -> int:
         """The number of a token that is new, from 1; its features are put at the end of all."""
         for features, weight in _features(token):
-            hashes = [zlib.crc32(feature.encode()) * _MIX & 0xFFFF_FFFF for feature in features]
+            checksums = [zlib.crc32(feature.encode()) for feature in features]
+            hashes = [checksum * mix & 0xFFFF_FFFF for checksum in checksums for mix in _MIXES]
             self._buckets.extend((hash >> 8) % self._width for hash in hashes)
             self._weights.extend(weight if hash >> 31 else -weight for hash in hashes)
         self._ends.append(len(self._buckets))

@@ -46,8 +46,13 @@ class Index:
         """The vectors under these ids, all of which are there."""
         return self._index.reconstruct_batch(np.array(ids, np.int64))
 
-    def similarities(self, query: Vectors) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """All ids, in no particular order, and the cosine of each one's vector with the only row of ``query``."""
+    def similarities(self, queries: Vectors) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """All ids, in no particular order, and the best cosine of each one's vector with a row of ``queries``."""
         self._one_thread(1)  # a second thread saves nothing here, and stalls for milliseconds when the cores are busy
-        _, similarities, ids = self._index.range_search(query, _BELOW_ALL)
-        return ids, similarities
+        limits, similarities, ids = self._index.range_search(queries, _BELOW_ALL)
+        size = int(limits[1])
+        if len(queries) == 1:
+            return ids, similarities
+        order = np.argsort(ids.reshape(-1, size), axis=1)
+        best = np.take_along_axis(similarities.reshape(-1, size), order, axis=1).max(axis=0)
+        return ids[order[0]], best

@@ -80,27 +80,79 @@ class Memories:
         return self._add(Memory(id=self._next, kind=kind, text=text, turn=turn, minutes=minutes, importance=rated))
 
     async def recall(
-        self, query: str, *, minutes: int, k: int = 8, place: Place, before: int | None = None
+        self, *cues: str, minutes: int, k: int = 8, place: Place, before: int | None = None
     ) -> tuple[Recollection, ...]:
         """What comes to mind, best first; of equals the older one.
 
         Args:
-            query: What to think of.
+            cues: What to think of. A memory is as relevant as it is to the cue that it fits best.
             minutes: Story time now, in minutes.
             k: How many memories at most.
-            place: Where in the run this happens. One call of the embedder is made, for the query and all that is new.
-            before: Leave out memories from this turn on, which the prompt shows already.
+            place: Where in the run this happens. One call of the embedder is made, for the cues and all that is new.
+            before: Leave out what is from this turn on, which the prompt shows already; reflections it never shows.
 
         Raises:
             CallError: The embedder could not be reached; what is new is embedded at the next recall.
             BadReply: What it made cannot be used; likewise.
         """
-        query = _said(query)
+        said = [_said(cue) for cue in cues]
         async with self._recalling:
-            if k < 1 or not len(self._table) or (before is not None and self._table.turns.min() >= before):
+            if k < 1 or not self.reach(before):
                 return ()
-            asked = await self._embedded(query, place / "embed")
-            return self._ranked(asked, minutes, k, before)
+            new = self.new
+            made = await self._embedder.embed([*new.values(), *said], place=place / "embed")
+            vectors = unit_rows(made, count=len(new) + len(said), embedder=self._embedder.name)
+            self.learn(new, vectors[: len(new)])
+            return self.search(vectors[len(new) :], minutes=minutes, k=k, before=before)
+
+    @property
+    def new(self) -> dict[int, str]:
+        """Id to text of what has no vector yet."""
+        ids = list(self._new)
+        return dict(zip(ids, self._table.texts(ids), strict=True))
+
+    def reach(self, before: int | None) -> bool:
+        """Whether there is any memory that :meth:`recall` would not leave out."""
+        return len(self._table) > 0 and (before is None or bool(self._table.unshown(before).any()))
+
+    def learn(self, texts: Mapping[int, str], vectors: Vectors) -> None:
+        """Take in the vectors of what is new.
+
+        Args:
+            texts: As :attr:`new` gave them; what was reworded or forgotten since is left out.
+            vectors: One unit row for each.
+
+        Raises:
+            InvalidReply: They are not as wide as those made before.
+        """
+        unit_rows(vectors, count=len(texts), width=self._width, embedder=self._embedder.name)
+        current = self.new
+        fresh = [row for row, (id, text) in enumerate(texts.items()) if current.get(id) == text]
+        ids = list(texts)
+        self._put([ids[row] for row in fresh], vectors[fresh])
+
+    def search(self, cues: Vectors, *, minutes: int, k: int, before: int | None = None) -> tuple[Recollection, ...]:
+        """The same as :meth:`recall`, among what has a vector, for the unit rows of cues."""
+        if not self._index:
+            return ()
+        ids, similarities = self._index.similarities(cues)
+        rows = np.searchsorted(self._table.ids, ids)
+        relevance = np.round(np.clip(similarities.astype(np.float64), 0.0, 1.0), _DIGITS)
+        freshness = self.weights.freshness(self._table.minutes[rows], minutes)
+        strength = self.weights.strength(freshness, self._table.importances[rows])
+        score = np.round(self.weights.score(relevance, strength), _DIGITS)
+        order = np.lexsort((ids, -score))
+        if before is not None:
+            order = order[self._table.unshown(before)[rows[order]]]
+        return tuple(
+            Recollection(
+                memory=self._table[int(ids[at])],
+                score=float(score[at]),
+                relevance=float(relevance[at]),
+                recency=round(float(freshness[at]), _DIGITS),
+            )
+            for at in order[:k]
+        )
 
     def rate(self, importances: Mapping[int, float]) -> None:
         """Replace the importance of memories, all or none.
@@ -262,38 +314,9 @@ class Memories:
         for id in ids:
             del self._new[id]
 
-    async def _embedded(self, query: str, place: Place) -> Vectors:
-        """The query's vector, made together with those of all that is new."""
-        new = list(self._new)
-        texts = self._table.texts(new)
-        made = await self._embedder.embed([*texts, query], place=place)
-        width = self._index.width if self._index else None
-        vectors = unit_rows(made, count=len(new) + 1, width=width, embedder=self._embedder.name)
-        fresh = [row for row, id in enumerate(new) if id in self._new and self._table.texts([id]) == [texts[row]]]
-        self._put([new[row] for row in fresh], vectors[fresh])
-        return vectors[-1:]
-
-    def _ranked(self, asked: Vectors, minutes: int, k: int, before: int | None) -> tuple[Recollection, ...]:
-        if not self._index:
-            return ()
-        ids, similarities = self._index.similarities(asked)
-        rows = np.searchsorted(self._table.ids, ids)
-        relevance = np.round(np.clip(similarities.astype(np.float64), 0.0, 1.0), _DIGITS)
-        freshness = self.weights.freshness(self._table.minutes[rows], minutes)
-        strength = self.weights.strength(freshness, self._table.importances[rows])
-        score = np.round(self.weights.score(relevance, strength), _DIGITS)
-        order = np.lexsort((ids, -score))
-        if before is not None:
-            order = order[self._table.turns[rows[order]] < before]
-        return tuple(
-            Recollection(
-                memory=self._table[int(ids[at])],
-                score=float(score[at]),
-                relevance=float(relevance[at]),
-                recency=round(float(freshness[at]), _DIGITS),
-            )
-            for at in order[:k]
-        )
+    @property
+    def _width(self) -> int | None:
+        return self._index.width if self._index and len(self._index) else None
 
 
 def _said(text: str) -> str:

@@ -74,11 +74,6 @@ class Table:
         return np.array(self._ids)
 
     @property
-    def turns(self) -> NDArray[np.int64]:
-        """The turns they are from."""
-        return np.array(self._turns)
-
-    @property
     def minutes(self) -> NDArray[np.int64]:
         """The story time they are from."""
         return np.array(self._minutes)
@@ -87,6 +82,11 @@ class Table:
     def importances(self) -> NDArray[np.float64]:
         """How important they are."""
         return np.array(self._importances)
+
+    def unshown(self, before: int) -> NDArray[np.bool_]:
+        """Whether they are from before a turn, or reflections, which no turn shows."""
+        drawn_together = np.fromiter((id in self.sources for id in self._ids), np.bool_, len(self._ids))
+        return (np.array(self._turns) < before) | drawn_together
 
     def _row(self, id: int) -> int:
         row = bisect_left(self._ids, id)

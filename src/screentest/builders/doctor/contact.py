@@ -26,9 +26,9 @@ from screentest.errors import (
 )
 from screentest.llms import Model, ModelSpec, Reply, Request, open_models
 from screentest.llms.capabilities import capabilities
-from screentest.llms.embeddings import embed
 from screentest.llms.ladder import Ladder
 from screentest.llms.spec import Rung
+from screentest.llms.vectors import embed
 from screentest.randomness import Place
 
 _ATTEMPTS = 2
@@ -187,7 +187,13 @@ async def _direct(model: Model) -> None:
     pair = canned_pairs("en")[0]
     speakers = tuple(profile.name for profile in pair.view("director").others)
     await Director(model).direct(
-        pair.view("director"), speakers=speakers, may_end=False, turn=2, turns=6, place=Place(0, "doctor/contact")
+        pair.view("director"),
+        speakers=speakers,
+        spoken={},
+        may_end=False,
+        turn=2,
+        turns=6,
+        place=Place(0, "doctor/contact"),
     )
 
 

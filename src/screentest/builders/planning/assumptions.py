@@ -31,6 +31,7 @@ class Assumptions(BaseModel):
 
     turns: float
     test_lines: float
+    reacts: float
     follows: float
     wins: float
     graded_high: float
@@ -53,7 +54,7 @@ class Assumptions(BaseModel):
 
     def again(self, purpose: str, scenario: Scenario) -> float:
         """Re-asks of a call; only replies that must fit a schema are asked for again."""
-        return 0.0 if purpose.startswith("play.") else self.reasks[scenario]
+        return 0.0 if purpose.startswith("play.") or purpose == "embed" else self.reasks[scenario]
 
     def reply(self, spec: ModelSpec, purpose: str, scenario: Scenario) -> Usage:
         """The tokens of one reply, thinking included; ``input`` is 0."""

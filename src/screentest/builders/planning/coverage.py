@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from screentest.builders.config import BuildSettings
 from screentest.builders.planning.assumptions import Assumptions, Scenario
+from screentest.builders.settings import BuildSettings
 from screentest.judges import select
 from screentest.randomness import generator
 

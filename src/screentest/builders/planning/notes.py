@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from screentest.builders.config import Config
 from screentest.builders.planning.assumptions import Assumptions, Measured
 from screentest.builders.planning.plan import Assumed, Row
+from screentest.sim import Staging
 
 
-def assumptions(assumed: Assumptions, measured: Measured, *, build: bool) -> tuple[Assumed, ...]:
+def assumptions(assumed: Assumptions, measured: Measured, *, build: Staging | None) -> tuple[Assumed, ...]:
     """Everything a plan assumes.
 
     Args:
         assumed: The table of defaults.
         measured: What an earlier run came to, which wins.
-        build: Whether a build is planned, rather than an evaluation alone.
+        build: How the scenes of a build are played; ``None`` if an evaluation alone is planned.
     """
     found: list[Assumed] = []
     if build:
-        found += _of_scenes(assumed, measured)
+        found += _of_scenes(assumed, measured, build)
     if measured.tokens:
         found.append(Assumed(what="tokens of prompts and replies", value=_tokens(measured), origin="measured"))
     else:
@@ -82,15 +83,11 @@ def shortfall(config: Config, short: float, cells: int) -> tuple[str, ...]:
     )
 
 
-def _of_scenes(assumed: Assumptions, measured: Measured) -> list[Assumed]:
-    turns, share, kept = measured.turns, measured.test_share, measured.kept
+def _of_scenes(assumed: Assumptions, measured: Measured, staging: Staging) -> list[Assumed]:
+    kept = measured.kept
+    length = _of_dialogues(assumed, measured) if staging == "dialogue" else _of_stories(assumed)
     return [
-        _default("lines of a scene", f"{_percent(assumed.turns)} of build.turns")
-        if turns is None
-        else Assumed(what="lines of a scene", value=f"{turns:.1f}", origin="measured"),
-        _default("the test character's lines", f"{assumed.test_lines:g} times an equal share")
-        if share is None
-        else Assumed(what="the test character's lines", value=_percent(share), origin="measured"),
+        *length,
         _default("test lines that become items", f"{_percent(assumed.kept)}, {_percent(assumed.best_wins)} at best")
         if kept is None
         else Assumed(
@@ -101,6 +98,25 @@ def _of_scenes(assumed: Assumptions, measured: Measured) -> list[Assumed]:
             origin="measured",
         ),
         _default("the judge takes up the emphasised dimension", _percent(assumed.follows)),
+    ]
+
+
+def _of_dialogues(assumed: Assumptions, measured: Measured) -> list[Assumed]:
+    turns, share = measured.turns, measured.test_share
+    return [
+        _default("lines of a scene", f"{_percent(assumed.turns)} of build.turns")
+        if turns is None
+        else Assumed(what="lines of a scene", value=f"{turns:.1f}", origin="measured"),
+        _default("the test character's lines", f"{assumed.test_lines:g} times an equal share")
+        if share is None
+        else Assumed(what="the test character's lines", value=_percent(share), origin="measured"),
+    ]
+
+
+def _of_stories(assumed: Assumptions) -> list[Assumed]:
+    return [
+        _default("length of a story", "build.rounds, not concluded earlier"),
+        _default("deeds that somebody answers", f"{_percent(assumed.reacts)}, at worst all"),
     ]
 
 

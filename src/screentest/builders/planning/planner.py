@@ -86,7 +86,7 @@ async def plan_evaluation(
     items = list(benchmark.items())
     if not items:
         raise InputError("the benchmark has no items", where=str(benchmark.path))
-    rules = config.build.rules
+    rules = config.rules
     expected = Manner.expected(planner.assumed, rules, turns=None, test_share=0.0)
     manners = {"low": expected, "expected": expected, "worst": Manner.worst(planner.assumed, rules)}
     sample = generator(config.seed, "plan").sample(items, min(_ITEMS, len(items)))
@@ -201,7 +201,7 @@ class _Planner:
             total=Total.over(rows),
             times=times,
             precision=precision,
-            assumptions=assumptions(self.assumed, self.measured, build=build),
+            assumptions=assumptions(self.assumed, self.measured, build=self.config.build.staging if build else None),
             notes=(*found, *notes(self.config, rows)),
         )
 
@@ -209,7 +209,7 @@ class _Planner:
         """Seconds of one conversation, whose calls wait for each other; source and base answer at once."""
 
         def seconds(part: Part) -> float:
-            calls = tape.calls[part] / len(tape.auditions) * (1 + self.assumed.again(part.purpose, scenario))
+            calls = tape.waits[part] / len(tape.auditions) * (1 + self.assumed.again(part.purpose, scenario))
             entry = Entry("build", part.role, played_by(self.config, part.role, source), part.purpose)
             return calls * self.sheet.seconds(entry, scenario)
 
@@ -220,6 +220,8 @@ class _Planner:
 
 def played_by(config: Config, role: str, source: str) -> str:
     """The model that plays a role in the cells of one source model."""
+    if role == "embedder":
+        return config.embeddings or ""
     return source if role == "sources" else getattr(config.roles, role)
 
 

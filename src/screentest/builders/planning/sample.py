@@ -12,6 +12,7 @@ from screentest.builders.planning.assumptions import Measured, Scenario, default
 from screentest.builders.planning.rehearsal import Manner, Tape, rehearse
 from screentest.pools import Character, Language
 from screentest.randomness import generator
+from screentest.sim import Rules
 
 _REHEARSALS = 12
 
@@ -45,28 +46,33 @@ async def samples(config: Config, ingredients: Ingredients, measured: Measured) 
         ingredients: The scenes, the characters and the dimensions.
         measured: What an earlier run says of turns and shares.
     """
-    assumed, rules = default_assumptions(), config.build.rules
+    assumed, rules = default_assumptions(), config.rules
+    embedded = config.embeddings is not None
     found: dict[Language, Sample] = {}
     for language, dimensions in ingredients.dimensions.items():
         everyone = {cell.character.id: cell.character for cell in ingredients.cells}.values()
-        able = [who for who in everyone if who.language == language and enterable(ingredients.pool, who)]
+        able = [who for who in everyone if who.language == language and enterable(ingredients.pool, who, rules)]
         found[language] = sample = Sample(tuple(able), len(dimensions))
-        for test, scene_id in _drawn(config.seed, ingredients, sample.characters):
+        for test, scene_id in _drawn(config.seed, ingredients, sample.characters, rules):
             scene = ingredients.pool[scene_id]
             share = measured.test_share or assumed.test_lines / (len(scene.cast) + 1)
             for manner, tape in (
                 (Manner.expected(assumed, rules, turns=measured.turns, test_share=share), sample.expected),
                 (Manner.worst(assumed, rules), sample.worst),
             ):
-                await rehearse(scene, test, dimensions=dimensions, rules=rules, manner=manner, tape=tape)
+                await rehearse(
+                    scene, test, dimensions=dimensions, rules=rules, embedded=embedded, manner=manner, tape=tape
+                )
     return {language: sample for language, sample in found.items() if sample.characters}
 
 
-def _drawn(seed: int, ingredients: Ingredients, characters: tuple[Character, ...]) -> Iterator[tuple[Character, str]]:
+def _drawn(
+    seed: int, ingredients: Ingredients, characters: tuple[Character, ...], rules: Rules
+) -> Iterator[tuple[Character, str]]:
     if not characters:
         return
     draw = generator(seed, "plan", characters[0].language)
     shuffled = draw.sample(characters, len(characters))
     for number in range(_REHEARSALS):
         test = shuffled[number % len(shuffled)]
-        yield test, draw.choice(enterable(ingredients.pool, test))
+        yield test, draw.choice(enterable(ingredients.pool, test, rules))

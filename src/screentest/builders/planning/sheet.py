@@ -130,7 +130,7 @@ def _ordered(needs: Mapping[Scenario, Need]) -> dict[Scenario, Need]:
 def _place(row: tuple[tuple[Stage, str, str], object]) -> tuple[Stage, int]:
     """Rows in the order of the configuration's roles; models in the order they were asked for."""
     (stage, role, _), _ = row
-    return stage, list(Roles.model_fields).index(role)
+    return stage, [*Roles.model_fields, "embedder"].index(role)
 
 
 def _cost(spec: ModelSpec, need: Need) -> float | None:
