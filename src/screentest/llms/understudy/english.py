@@ -127,7 +127,7 @@ def place(text: str) -> str:
         return " ".join(["the", *words[1:]]) if len(words) > 1 else ""
     if words[0].lower() in lexicon("en").stop:
         return ""
-    if all(word[0].isupper() for word in words):
+    if all(word[0].isupper() for word in words) or any(word.endswith(("'s", "’s")) for word in words[:2]):
         return head
     return f"the {words[0].lower()} {' '.join(words[1:])}".strip()
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol, cast
 
 from screentest.errors import Rejected
 from screentest.llms.model import Request
@@ -25,6 +26,11 @@ class LineLike(Protocol):
     @property
     def speech(self) -> str:
         """What is said, without the action."""
+        ...
+
+    @property
+    def action(self) -> str:
+        """What is done, without the speech."""
         ...
 
 
@@ -61,8 +67,81 @@ class SituationLike(Protocol):
         ...
 
 
+class StandingLike(Protocol):
+    """Where and how someone is."""
+
+    @property
+    def position(self) -> str:
+        """Where exactly."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """Its condition."""
+        ...
+
+    @property
+    def present(self) -> bool:
+        """Whether it is where the scene is played."""
+        ...
+
+
+class BeliefsLike(Protocol):
+    """What someone has in mind."""
+
+    @property
+    def belief(self) -> str:
+        """How it sees itself."""
+        ...
+
+    @property
+    def desire(self) -> str:
+        """What it wants."""
+        ...
+
+    @property
+    def intention(self) -> str:
+        """What it means to do next."""
+        ...
+
+    @property
+    def others(self) -> str:
+        """What it makes of the others."""
+        ...
+
+    @property
+    def scene(self) -> str:
+        """What it makes of the place."""
+        ...
+
+    @property
+    def influence(self) -> str:
+        """How all this bears on what it does."""
+        ...
+
+
+class MemoryLike(Protocol):
+    """Something remembered."""
+
+    @property
+    def text(self) -> str:
+        """What."""
+        ...
+
+
+class CueLike(Protocol):
+    """What kind of line is asked for."""
+
+    @property
+    def kind(self) -> str:
+        """``"line"``, ``"act"`` or ``"reaction"``."""
+        ...
+
+
 class ViewLike(Protocol):
-    """All that one participant may see."""
+    """All that one participant may see: a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def language(self) -> str:
@@ -97,6 +176,21 @@ class ViewLike(Protocol):
     @property
     def motivations(self) -> Mapping[str, str]:
         """Name to what drives them."""
+        ...
+
+    @property
+    def standings(self) -> Mapping[str, StandingLike]:
+        """Name to where and how someone is."""
+        ...
+
+    @property
+    def beliefs(self) -> BeliefsLike | None:
+        """What the viewer has in mind."""
+        ...
+
+    @property
+    def reminders(self) -> Sequence[MemoryLike]:
+        """What came to the viewer's mind."""
         ...
 
     @property

@@ -42,7 +42,7 @@ def compare(view: ViewLike, candidates: tuple[LineLike, LineLike], dimension: Di
     """Rate two candidates, 1 (A much better) to 5 (B much better); swapping them gives 6 minus the score."""
     around = Surroundings.of(view)
     a, b = (measure(line, around) for line in candidates)
-    lead = _total(b, dimension.id) - _total(a, dimension.id)
+    lead = total(b, dimension.id) - total(a, dimension.id)
     step = (abs(lead) >= _SLIGHT) + (abs(lead) >= _CLEAR)
     score = 3 + step if lead > 0 else 3 - step
     return {"explanation": _explanation(a, b, dimension.id, score, view.language), "score": score}
@@ -53,7 +53,8 @@ def _weights(dimension: str) -> dict[str, float]:
     return {name: weight + extra.get(name, 0.0) for name, weight in _BASE.items()}
 
 
-def _total(line: Measured, dimension: str) -> float:
+def total(line: Measured, dimension: str = "") -> float:
+    """What a line's features come to on a dimension, or on none in particular."""
     return sum(weight * line.values[name] for name, weight in _weights(dimension).items())
 
 
@@ -68,7 +69,7 @@ def _explanation(a: Measured, b: Measured, dimension: str, score: int, language:
         quotes = say["quotes"].format(side=side, words=", ".join(quoted)) if quoted else ""
         label = say["features"][name]
         parts.append(say["feature"].format(name=label, a=a.values[name], b=b.values[name], quotes=quotes))
-    parts.append(say["tail"].format(a=_total(a, dimension), b=_total(b, dimension)))
+    parts.append(say["tail"].format(a=total(a, dimension), b=total(b, dimension)))
     parts.append(say["sides"][score - 1])
     return "；".join(parts) + "。" if language == "zh" else "; ".join(parts) + "."
 

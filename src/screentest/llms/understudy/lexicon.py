@@ -62,6 +62,7 @@ class Lexicon:
     frames: Mapping[str, Mapping[str, tuple[Frame, ...]]]
     direction: Mapping[str, str]
     verdict: Mapping[str, Any]
+    critique: Mapping[str, Any]
 
 
 @cache
@@ -82,6 +83,7 @@ def lexicon(language: str) -> Lexicon:
         frames={side: {id_: _frames(texts) for id_, texts in data[side].items()} for side in ("scene", "test")},
         direction=data["direction"],
         verdict=data["verdict"],
+        critique=data["critique"],
     )
 
 

@@ -19,7 +19,7 @@ _TITLES = re.compile(
     r"(?:first|second|third|mr|mrs|miss|ms|dr|sir|lady|lord|captain|old|young|big|little|long|black|white|red|aunt|uncle|father|"
     r"mother|brother|sister|queen|king|prince|princess|professor|the|saint|st|magistrate|judge|inspector|nurse|chief|march|"
     r"corporal|lieutenant|admiral|van|von|commander|mayor|count|countess|duke|baron|baroness|madame|sergeant|colonel|doctor|"
-    r"major|mister|widow)$",
+    r"major|mister|widow|farmer|gatekeeper|master|mysterious|unknown|hooded|wounded|strange|tall|dark|one|another|young|ancient)$",
     re.IGNORECASE,
 )
 _WORN = 3
