@@ -4,7 +4,8 @@ Every conversation then has ten lines, its events and a call in flight, its prom
 in a store. The same number is opened twice in one process; what the second half adds to the resident set is what one
 more conversation takes. Beside it stands what Python has allocated for it, by tracemalloc, in another process.
 
-``python benchmarks/footprint.py`` exits with 1 if a conversation adds more than 64 KB. It reads ``/proc``: it needs Linux.
+``python benchmarks/footprint.py`` exits with 1 if a conversation adds more than 64 KB. It reads ``/proc``, and so needs
+Linux.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from screentest.agents.memory.index import Index
 from screentest.pools import starter_pool
 from screentest.randomness import Place
 
-CHARACTERS, MEMORIES, FEW, BEST, WIDTH = 1000, 1000, 200, 8, 256
+CHARACTERS, MEMORIES, FEW, BEST, WIDTH = 1000, 1000, 200, 8, 512
 RECALLS, ROUNDS = 2000, 7
 SLOWEST = 1.2
 PLACE = Place(0, "benchmark")

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
@@ -17,23 +17,26 @@ from pydantic import BaseModel
 
 import screentest
 from docs.pages import ALL, ENGLISH, ROOT, Page, name_of, page
+from screentest.agents import Cue
+from screentest.agents.memory import Memory, Recollection, Weights
 from screentest.builders import Config
 from screentest.builders.campaign import Progress
 from screentest.builders.comparison import Comparison, EvaluationProgress
-from screentest.builders.config import BuildSettings, EvaluateSettings, PoolSettings, Roles
+from screentest.builders.config import Roles
 from screentest.builders.item import Item
 from screentest.builders.manifest import Manifest
 from screentest.builders.report import BuildReport, CellReport
 from screentest.builders.results import ModelResult, Results, Score
+from screentest.builders.settings import BuildSettings, EvaluateSettings, MemorySettings, PoolSettings
 from screentest.cli.app import app
 from screentest.cli.console import INTERRUPTED
 from screentest.cli.progress import BuildDisplay, EvaluationDisplay
 from screentest.errors import BadReply, CallError, ScreentestError
 from screentest.judges import load_dimensions
 from screentest.llms import Meter, ModelSpec, Price
-from screentest.pools import LANGUAGES, Character, Scene
+from screentest.pools import LANGUAGES, Beliefs, Character, Reminder, Scene, Standing
 from screentest.sim import Tally, Trajectory
-from screentest.sim.events import Auditioned, Fault, SceneClosed, SceneOpened, SpeakerChosen, Spoken
+from screentest.sim.events import Event
 
 every_page = pytest.mark.parametrize("page", ALL, ids=name_of)
 every_english_page = pytest.mark.parametrize("english", ENGLISH, ids=name_of)
@@ -157,16 +160,30 @@ def test_the_scene_written_in_python_makes_a_pool(tmp_path: Path, monkeypatch: p
     assert screentest.Pool.open("ferry-pool").ids("en") == ("ferry-fog",)
 
 
+def test_the_examples_of_stories_run_and_print_what_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    story, memory = (compile(block, "story.md", "exec") for block in page("story").blocks("python"))
+    exec(story, {})  # noqa: S102 - our own page
+    told = capsys.readouterr().out
+    assert '"event":"outcome"' in told and '"event":"fault"' not in told
+    exec(memory, {})  # noqa: S102 - our own page
+    assert capsys.readouterr().out in page("story").blocks("text")
+
+
 _SECTIONS: dict[str, type[BaseModel]] = {
     "": Config,
     "roles.": Roles,
     "pool.": PoolSettings,
     "build.": BuildSettings,
+    "memory.": MemorySettings,
+    "memory.weights.": Weights,
     "evaluate.": EvaluateSettings,
     "models.*.": ModelSpec,
     "models.*.price.": Price,
 }
-_TOLD_IN_WORDS = {"roles", "pool", "build", "evaluate"}
+_TOLD_IN_WORDS = {"roles", "pool", "build", "memory", "memory.weights", "evaluate"}
 
 
 def _default(model: type[BaseModel], field: str) -> str | None:
@@ -231,6 +248,12 @@ def _events_shown(page: Page) -> list[dict[str, Any]]:
     return [json.loads(line) for line in block.splitlines()]
 
 
+@both_editions
+def test_every_event_of_a_trajectory_has_its_row(edition: Any) -> None:
+    events = {event.model_fields["event"].default for event in get_args(get_args(Event)[0])}
+    assert events <= {row[0].strip("`") for row in edition(page("benchmark-format")).rows()}
+
+
 def test_batches_are_for_evaluations_as_the_page_says() -> None:
     commands = typer.main.get_command(app).commands  # pyright: ignore[reportAttributeAccessIssue]
     assert {name for name, one in commands.items() if any(p.name == "batch" for p in one.params)} == {"eval", "resume"}
@@ -242,7 +265,7 @@ def _shape(record: Any) -> Any:
 
 _RECORDS: list[type[BaseModel]] = [
     *(Item, Manifest, BuildReport, CellReport, Trajectory, Comparison, Results, ModelResult, Score),
-    *(SceneOpened, SpeakerChosen, Auditioned, Spoken, Fault, SceneClosed),
+    *(*get_args(get_args(Event)[0]), Cue, Beliefs, Standing, Reminder, Memory, Recollection),
 ]
 
 

@@ -14,6 +14,8 @@ from screentest.cli import tables
 from screentest.cli.advice import doctor_command, plan_command
 from screentest.cli.casting import character_app, pool_app
 from screentest.cli.console import configuration, fail, note, out, run, set_up_logging, speak_json
+from screentest.cli.export import export_app
+from screentest.cli.play import play_command
 from screentest.cli.running import Runner
 from screentest.cli.runs import (
     diff_command,
@@ -27,7 +29,7 @@ from screentest.cli.runs import (
 from screentest.cli.scaffold import scaffold
 from screentest.cli.stage import Show, perform
 from screentest.errors import ScreentestError
-from screentest.sim import Session
+from screentest.sim import Session, Staging
 
 app = typer.Typer(
     name="screentest",
@@ -145,15 +147,27 @@ def simulate(
     ] = None,
     config: Annotated[Path | None, typer.Option(metavar="CONFIG", help="Names the models.")] = None,
     source: Annotated[str | None, typer.Option(metavar="LABEL", help="The source model; the first by default.")] = None,
-    show: Annotated[Show | None, typer.Option(help="Show more: the judge's reasons, the director's, or all.")] = None,
-    turns: Annotated[int | None, typer.Option(min=2, max=200, metavar="N", help="The most lines.")] = None,
+    staging: Annotated[
+        Staging | None, typer.Option(help="A dialogue, line by line, or a story of deeds and consequences.")
+    ] = None,
+    show: Annotated[
+        Show | None, typer.Option(help="Show more: the judge's reasons, the director's, the characters' minds, or all.")
+    ] = None,
+    turns: Annotated[
+        int | None, typer.Option(min=2, max=1000, metavar="N", help="The most lines of a dialogue.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, max=500, metavar="N", help="The most rounds of a story.")] = None,
     seed: Seed = None,
 ) -> None:
     """Watch one scene live, coloured by speaker.
 
+    A dialogue has a test character, whose lines are auditioned. A story has one if --character names one; otherwise its
+    cast plays among itself.
+
     \b
     Examples:
       screentest simulate
+      screentest simulate --staging story --show minds
       screentest simulate --scene en-lantern-room --show judge
       screentest simulate --pool my/pool --character my/characters/ada.yaml --config my/config.yaml
     """
@@ -162,7 +176,17 @@ def simulate(
     except ScreentestError as error:
         raise fail(error) from None
     run(
-        perform(settings, pool=pool, scene_id=scene, character_id=character, source=source, show=show, turns=turns),
+        perform(
+            settings,
+            pool=pool,
+            scene_id=scene,
+            character_id=character,
+            source=source,
+            show=show,
+            staging=staging,
+            turns=turns,
+            rounds=rounds,
+        ),
         interrupted="interrupted; a simulation keeps nothing.",
     )
 
@@ -263,6 +287,7 @@ def eval_command(
     out.print(f"Results: {directory / f'results{suffix}.json'}", soft_wrap=True)
 
 
+app.command("play")(play_command)
 app.command("plan")(plan_command)
 app.command("doctor")(doctor_command)
 app.command("resume")(resume_command)
@@ -272,3 +297,4 @@ app.command("diff")(diff_command)
 app.command("ledger")(ledger_command)
 app.add_typer(pool_app)
 app.add_typer(character_app)
+app.add_typer(export_app)
