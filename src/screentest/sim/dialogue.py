@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from screentest.agents import Cue, Director, Narrator
+from screentest.llms import remaining
 from screentest.randomness import Place
 from screentest.sim.events import Ending, Event, SpeakerChosen
 from screentest.sim.stage import Stage
@@ -36,6 +37,7 @@ class Dialogue:
         """Everything from the next turn on."""
         stage, state = self.stage, self.stage.state
         while len(state.speakers) < stage.rules.turns:
+            remaining.set(stage.rules.turns - len(state.speakers) - 1)
             turn = state.turn + 1
             place = stage.turn(turn)
             chosen = await self._choose_speaker(turn, place)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from screentest.agents import Cue, Narrator
+from screentest.llms import remaining
 from screentest.pools import Line
 from screentest.randomness import Place
 from screentest.sim.events import Ending, Event, Influenced, SpeakerChosen
@@ -40,6 +41,7 @@ class Story:
         stage, state = self.stage, self.stage.state
         names = [character.name for character in state.characters]
         while not self._over:
+            remaining.set(self._last_turn - state.turn - 1)
             turn, actor = state.turn + 1, names[state.turn % len(names)]
             place, emphasis = stage.turn(turn), stage.emphasis()
             yield stage.tell(
