@@ -1,14 +1,17 @@
 """How well a limit on calls in flight is used: by conversations of mixed lengths, and in connections.
 
-Conversations of 6 to 40 turns share 64 places for calls of a fixed, fake latency. They cannot end sooner than their
-longest chain of dependent calls, nor sooner than all calls together, so many at a time, so that the ratio is
+Conversations of 6 to 40 turns share 64 places for calls of a fake latency, which differs from call to call. They cannot
+end sooner than their longest chain of dependent calls, nor sooner than all calls together, so many at a time, so that
+the ratio is
 
-    makespan / max(longest chain, calls / places) x latency
+    makespan / max(longest chain, work / places)
+
+It is taken twice: first come first served, to compare, and in the gate's own order, the most turns remaining first.
 
 Then a run with as many places plays against a server in another process, which counts the connections opened and the
 most requests under way at once.
 
-``python benchmarks/limits.py`` exits with 1 if a ratio exceeds 1.05.
+``python benchmarks/limits.py`` exits with 1 if a ratio in the gate's own order exceeds 1.05.
 """
 
 from __future__ import annotations
@@ -17,20 +20,68 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections import defaultdict
+from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
 from concurrency import Clock, Latent, Lean, pairings
 from serving import Traffic, serving
 
-from screentest.llms import Gate, Gated, Meter, Model, ModelSpec
+from screentest.llms import Gate, Gated, Meter, Model, ModelSpec, Reply, Request, remaining
 from screentest.pools import starter_pool
+from screentest.randomness import generator
 from screentest.sim import Players, Rules, Session, group, open_run, play, record
 
 PLACES, LATENCY, MOST = 64, 0.1, 1.05
 LENGTHS = (6, 8, 10, 15, 20, 25, 30, 40)
 PLANS = (64, 128, 256)
-HEAD = f"{'conversations':>13}{'calls':>8}{'chain':>7}{'calls / places':>16}{'makespan s':>12}{'ratio':>8}"
+HEAD = f"{'conversations':>13}{'calls':>8}{'chain s':>9}{'work / places s':>17}{'makespan s':>12}{'ratio':>8}"
+
+
+class Uneven(Clock):
+    """Latencies from half of the average to one and a half of it, for the same call always the same.
+
+    Attributes:
+        work: Seconds of all calls together.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.work = 0.0
+        self._seconds = defaultdict[str, float](float)
+
+    @property
+    def longest(self) -> float:
+        """Seconds of the longest chain of any conversation."""
+        return max(self._seconds.values())
+
+    async def wait(self, request: Request) -> None:
+        """Take as long as this call takes."""
+        conversation = request.key.partition("/turn/")[0]
+        seconds = self.latency * generator(0, request.key).uniform(0.5, 1.5)
+        before = self._seconds[conversation]
+        self.calls += 1
+        self.work += seconds
+        await asyncio.sleep(seconds)
+        self._seconds[conversation] = max(self._seconds[conversation], before + seconds)
+
+
+@dataclass(frozen=True)
+class FirstCome:
+    """A model whose calls are all alike to the gate."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The model's label."""
+        return self.model.name
+
+    async def reply(self, request: Request) -> Reply:
+        """Forget what remains, then answer."""
+        remaining.set(0)
+        return await self.model.reply(request)
 
 
 async def perform(model: Model, lengths: list[int]) -> None:
@@ -46,15 +97,19 @@ async def perform(model: Model, lengths: list[int]) -> None:
     await group(one(k, turns) for k, turns in enumerate(lengths))
 
 
-async def mixed(conversations: int, latency: float = LATENCY, places: int = PLACES) -> tuple[str, float]:
+async def mixed(
+    conversations: int, latency: float = LATENCY, places: int = PLACES, *, first_come: bool = False
+) -> tuple[str, float]:
     """A row of the table, and the ratio."""
-    clock, lengths = Clock(latency), list(islice(cycle(LENGTHS), conversations))
+    clock, lengths = Uneven(latency), list(islice(cycle(LENGTHS), conversations))
+    model = Gated(Latent(Lean(), clock), Gate(places, opens_at=places))
     began = time.perf_counter()
-    await perform(Gated(Latent(Lean(), clock), Gate(places, opens_at=places)), lengths)
+    await perform(FirstCome(model) if first_come else model, lengths)
     makespan = time.perf_counter() - began
-    rounds = clock.calls / places
-    ratio = makespan / (max(clock.chain, rounds) * latency)
-    return f"{conversations:>13}{clock.calls:>8}{clock.chain:>7}{rounds:>16.1f}{makespan:>12.2f}{ratio:>8.3f}", ratio
+    shared = clock.work / places
+    ratio = makespan / max(clock.longest, shared)
+    row = f"{conversations:>13}{clock.calls:>8}{clock.longest:>9.2f}{shared:>17.2f}{makespan:>12.2f}{ratio:>8.3f}"
+    return row, ratio
 
 
 async def connected(url: str, conversations: int, places: int = PLACES) -> int:
@@ -70,8 +125,13 @@ async def connected(url: str, conversations: int, places: int = PLACES) -> int:
 
 def main() -> int:
     """Measure, print, judge."""
-    print(f"{LENGTHS[0]} to {LENGTHS[-1]} turns, {PLACES} places, {LATENCY * 1000:.0f} ms a call")
+    span = f"{LATENCY * 500:.0f} to {LATENCY * 1500:.0f} ms"
+    print(f"{LENGTHS[0]} to {LENGTHS[-1]} turns, {PLACES} places, {span} a call")
     print(HEAD, flush=True)
+    print("first come first served", flush=True)
+    for conversations in PLANS:
+        print(asyncio.run(mixed(conversations, first_come=True))[0], flush=True)
+    print("most turns remaining first", flush=True)
     worst = 0.0
     for conversations in PLANS:
         row, ratio = asyncio.run(mixed(conversations))

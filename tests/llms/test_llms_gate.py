@@ -1,18 +1,43 @@
-"""Places are shared fairly between models, and a storm of failures opens the circuit."""
+"""Places are shared fairly between models, the most urgent first, and a storm of failures opens the circuit."""
 
 from __future__ import annotations
 
 import asyncio
-from itertools import pairwise
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from itertools import cycle, islice, pairwise
+from math import inf
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from doubles import Improviser, Wrapped, heroine, stage
 from fakes.clock import run_virtually
 from fakes.models import Scripted, said
 from screentest.errors import RateLimited, Unavailable
-from screentest.llms import Gate, Gated, Limited, Limiter, Message, Model, ModelSpec, Reply, Request, Retrying
+from screentest.llms import (
+    Gate,
+    Gated,
+    Limited,
+    Limiter,
+    Message,
+    Model,
+    ModelSpec,
+    Reply,
+    Request,
+    Retrying,
+    remaining,
+    wave,
+)
+from screentest.llms.limits import RequestRate, TokenBucket
+from screentest.randomness import generator
+from screentest.sim import Players, Rules, group, play, record, staggered
 
 SPEC = ModelSpec(provider="openai", model="gpt-4.1")
+MIXED = list(islice(cycle((6, 8, 10, 15, 20, 25, 30, 40)), 64))
 
 
 def question(key: object) -> Request:
@@ -172,3 +197,211 @@ def test_a_success_closes_the_circuit() -> None:
     assert max(pauses[:7]) == 0, "seven failures are no storm yet"
     assert pauses[7] == pytest.approx(2)
     assert max(pauses[9:]) == 0, "after a success the count begins anew"
+
+
+@asynccontextmanager
+async def full(gate: Gate) -> AsyncIterator[None]:
+    """Every place of a gate is taken, and whoever has come by now waits."""
+    for _ in range(gate.width):
+        await gate.acquire("before")
+    yield
+    await asyncio.sleep(0)
+    for _ in range(gate.width):
+        gate.release("before")
+
+
+Caller = Callable[[int], Coroutine[Any, Any, None]]
+
+
+def urgent(call: Caller, number: int, left: float, waves: int = 0) -> asyncio.Task[None]:
+    """A task that makes a call of a conversation that still has to go so far."""
+
+    async def converse() -> None:
+        wave.set(waves)
+        remaining.set(left)
+        await asyncio.create_task(call(number))
+
+    return asyncio.create_task(converse())
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from((0, 1, 5, inf))), max_size=12))
+def test_the_earliest_wave_and_then_the_most_turns_remaining_go_first(calls: list[tuple[int, float]]) -> None:
+    served: list[int] = []
+
+    async def main() -> None:
+        gate = Gate(1)
+
+        async def call(number: int) -> None:
+            async with gate.place():
+                served.append(number)
+
+        async with full(gate):
+            tasks = [urgent(call, number, left, waves) for number, (waves, left) in enumerate(calls)]
+            await asyncio.sleep(0.1)
+        await asyncio.gather(*tasks)
+        assert gate.in_flight == 0
+
+    run_virtually(main())
+    assert served == sorted(range(len(calls)), key=lambda number: (calls[number][0], -calls[number][1], number))
+
+
+def test_whoever_says_nothing_of_what_remains_goes_first_in_order_of_arrival() -> None:
+    served: list[int] = []
+
+    async def main() -> None:
+        gate = Gate(1)
+
+        async def call(number: int) -> None:
+            async with gate.place():
+                served.append(number)
+
+        async with full(gate):
+            tasks = [urgent(call, 0, 100), *(asyncio.create_task(call(number)) for number in (1, 2, 3))]
+            await asyncio.sleep(0.1)
+        await asyncio.gather(*tasks)
+
+    run_virtually(main())
+    assert served == [1, 2, 3, 0]
+
+
+def test_an_urgent_model_cannot_take_all_places_from_another() -> None:
+    served: list[str] = []
+
+    async def main() -> None:
+        gate = Gate(4)
+
+        async def call(number: int) -> None:
+            model = "long" if number < 40 else "short"
+            async with gate.place(model):
+                served.append(model)
+                await asyncio.sleep(1)
+
+        async with full(gate):
+            tasks = [urgent(call, number, 100 if number < 40 else 1) for number in range(50)]
+            await asyncio.sleep(0.1)
+        await asyncio.gather(*tasks)
+
+    run_virtually(main())
+    assert Counter(served[:20]) == {"long": 10, "short": 10}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=12), st.booleans())
+def test_whoever_is_dropped_while_waiting_keeps_nobody_from_a_place(
+    calls: list[tuple[int, bool]], as_it_comes_free: bool
+) -> None:
+    served: list[int] = []
+
+    async def main() -> None:
+        gate = Gate(2)
+
+        async def call(number: int) -> None:
+            async with gate.place():
+                served.append(number)
+                await asyncio.sleep(1)
+
+        def drop() -> None:
+            for task, (_, dropped) in zip(tasks, calls, strict=True):
+                if dropped:
+                    task.cancel()
+
+        async with full(gate):
+            tasks = [urgent(call, number, left) for number, (left, _) in enumerate(calls)]
+            await asyncio.sleep(0.1)
+            if not as_it_comes_free:
+                drop()
+        if as_it_comes_free:
+            drop()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert gate.in_flight == 0
+        await asyncio.wait_for(gate.acquire("another"), 1)
+
+    run_virtually(main())
+    staying = [number for number, (_, dropped) in enumerate(calls) if not dropped]
+    assert served == sorted(staying, key=lambda number: (-calls[number][0], number))
+
+
+@pytest.mark.parametrize("limit", ["requests", "tokens"])
+def test_limits_a_minute_let_the_most_urgent_pass_first(limit: str) -> None:
+    served: list[int] = []
+
+    async def main() -> None:
+        requests, tokens = RequestRate(30), TokenBucket(6000)
+
+        async def call(number: int) -> None:
+            await (requests.acquire() if limit == "requests" else tokens.reserve(1500))
+            served.append(number)
+
+        tasks = [urgent(call, number, left) for number, left in enumerate((1, 2, 3, 3, 9))]
+        await asyncio.gather(*tasks)
+
+    run_virtually(main())
+    assert served == [0, 1, 4, 2, 3], "the first found the limit free, the second was at its head as the others came"
+
+
+def test_later_waves_of_a_series_wait_for_earlier_ones() -> None:
+    found: list[tuple[int, int]] = []
+
+    async def job(k: int) -> None:
+        found.append((k, wave.get()))
+        remaining.set(k)
+
+    async def main() -> None:
+        await staggered(lambda k, _: job(k) if k < 5 else None, lag=2)
+        assert (wave.get(), remaining.get()) == (0, inf), "what a job sets is its own"
+
+    run_virtually(main())
+    assert found == [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2)]
+
+
+class Uneven(Improviser):
+    """A model whose calls take from half a second to one and a half, always the same for the same call.
+
+    Attributes:
+        work: Seconds of all calls.
+        chains: Seconds of the longest chain of calls that depend on each other, by conversation.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.work, self.chains = 0.0, defaultdict[str, float](float)
+
+    async def reply(self, request: Request) -> Reply:
+        conversation, seconds = request.key.partition("/")[0], generator(0, request.key).uniform(0.5, 1.5)
+        before = self.chains[conversation]
+        self.work += seconds
+        await asyncio.sleep(seconds)
+        self.chains[conversation] = max(self.chains[conversation], before + seconds)
+        return await super().reply(request)
+
+
+def makespan(lengths: Sequence[int], places: int, before: Callable[[Request], object] | None = None) -> float:
+    """How long conversations of these lengths take, over the least that they could take; ``before`` comes before a call
+    reaches the gate."""
+    uneven = Uneven()
+
+    async def main() -> float:
+        gated: Model = Gated(uneven, Gate(places, opens_at=places))
+        model = Wrapped(gated, before) if before else gated
+        players = Players(director=model, scene=model, source=model, base=model, judge=model)
+
+        async def one(key: str, turns: int) -> None:
+            rules = Rules(turns=turns, min_turns=turns)
+            await record(play(stage(), test=heroine(), models=players, key=key, rules=rules), key)
+
+        await group(one(f"{k:03d}", turns) for k, turns in enumerate(lengths))
+        return asyncio.get_running_loop().time()
+
+    took = run_virtually(main())
+    return took / max(uneven.work / places, *uneven.chains.values())
+
+
+@pytest.mark.parametrize("places", [16, 32, 64])
+def test_conversations_of_mixed_lengths_take_hardly_longer_than_they_must(places: int) -> None:
+    assert makespan(MIXED, places) <= 1.05
+
+
+def test_first_come_first_served_would_take_longer() -> None:
+    def all_alike(_: Request) -> None:
+        remaining.set(0)
+
+    assert makespan(MIXED, 32, all_alike) > 1.25

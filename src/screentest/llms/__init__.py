@@ -4,7 +4,7 @@ from screentest.llms.batch import BatchLog, BatchProgress, BatchRecord, Pace, ha
 from screentest.llms.batches import Batches
 from screentest.llms.budget import Budget, Budgeted
 from screentest.llms.connect import open_models
-from screentest.llms.gate import Gate, Gated
+from screentest.llms.gate import Gate, Gated, remaining, wave
 from screentest.llms.journal import Call, Journal, Journaled, Noted
 from screentest.llms.limits import Limited, Limiter
 from screentest.llms.meter import Attempted, Meter, Metered
@@ -45,4 +45,6 @@ __all__ = [
     "ask",
     "half_price",
     "open_models",
+    "remaining",
+    "wave",
 ]

@@ -1,20 +1,36 @@
-"""A gate: how many calls are in flight, shared fairly between models."""
+"""A gate: how many calls are in flight, shared fairly between models, and who goes first."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
 
 from screentest.llms.model import Model, Reply, Request
 
 OPENS_AT = 16
 
+wave: ContextVar[int] = ContextVar("wave", default=0)
+"""How many waves of its series come before the one that a call belongs to, and do not wait for it."""
+
+remaining: ContextVar[float] = ContextVar("remaining", default=inf)
+"""How many turns may still follow the one that a call belongs to; infinitely many unless someone knows better."""
+
 
 class Gate:
     """A semaphore whose width follows how the provider copes, and whose places are shared fairly.
 
-    A place that becomes free goes to the model that has the fewest calls inside, among those that wait; within a model,
-    first come first served. So a slow model cannot take all places from the others.
+    A place that becomes free goes to the model that has the fewest calls inside, among those that wait. So a slow model
+    cannot take all places from the others. Within a model, the earliest :data:`wave` goes first, of one wave the call
+    with the most turns :data:`remaining`, and of equals the one that came first. So no long conversation goes on alone
+    when the short ones have ended; and none waits for ever, for those that go first have less to go the next time.
+
+    Both are read from the context, which tasks inherit. They decide who waits, never what comes out.
 
     Args:
         most: The most calls inside.
@@ -25,7 +41,8 @@ class Gate:
         self._most, self._width = most, float(min(most, opens_at))
         self._inside: Counter[str] = Counter()
         self._narrowed, self._steady = float("-inf"), False
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[str, list[tuple[int, float, int, asyncio.Future[None]]]] = {}
+        self._arrivals = count()
 
     @property
     def width(self) -> int:
@@ -43,7 +60,8 @@ class Gate:
             self._inside[model] += 1
             return
         place = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(model, deque()).append(place)
+        queue = self._waiting.setdefault(model, [])
+        heappush(queue, (wave.get(), -remaining.get(), next(self._arrivals), place))
         try:
             await place
         except asyncio.CancelledError:
@@ -55,6 +73,15 @@ class Gate:
         """Give the place back."""
         self._inside[model] -= 1
         self._admit()
+
+    @asynccontextmanager
+    async def place(self, model: str = "") -> AsyncIterator[None]:
+        """Wait for a place, and hold it."""
+        await self.acquire(model)
+        try:
+            yield
+        finally:
+            self.release(model)
 
     def widen(self) -> None:
         """A call succeeded: until the first set-back room for one more, from then on for one more a round."""
@@ -78,7 +105,7 @@ class Gate:
         while self._waiting and self.in_flight < self.width:
             model = min(self._waiting, key=self._inside.__getitem__)
             queue = self._waiting[model]
-            place = queue.popleft()
+            *_, place = heappop(queue)
             if not queue:
                 del self._waiting[model]
             if not place.done():
@@ -99,8 +126,5 @@ class Gated:
 
     async def reply(self, request: Request) -> Reply:
         """Answer ``request`` once there is room."""
-        await self._gate.acquire(self.name)
-        try:
+        async with self._gate.place(self.name):
             return await self._model.reply(request)
-        finally:
-            self._gate.release(self.name)

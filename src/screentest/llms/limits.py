@@ -1,6 +1,6 @@
 """Limits shared by everyone who calls one provider with one key.
 
-What is held back is calls, never conversations. A call passes, first come first served:
+What is held back is calls, never conversations. A call passes, in the order of a :class:`~screentest.llms.Gate`:
 
 1. the *gate*: so many calls in flight; it opens low, widens with every success and halves when the provider says 429;
 2. the *cool-down*: nobody calls before the time the provider asked for; nor for a while when call after call fails
@@ -149,19 +149,19 @@ class Slot:
 class RequestRate:
     """Requests per minute, spread evenly: at most about a second's worth at once.
 
-    asyncio-throttle alone lets all waiters poll and serves them out of order; behind a lock, which is first come first
-    served, only the head of the queue asks it.
+    asyncio-throttle alone lets all waiters poll and serves them out of order; behind a gate for one, only the head of
+    the queue asks it.
     """
 
     def __init__(self, rpm: int) -> None:
         burst = max(1, round(rpm / 60))
         period = burst * 60 / rpm
         self._throttler = Throttler(rate_limit=burst, period=period, retry_interval=min(0.1, period / 20))
-        self._head = asyncio.Lock()
+        self._head = Gate(1)
 
     async def acquire(self) -> None:
         """Wait for the next request's turn."""
-        async with self._head:
+        async with self._head.place():
             await self._throttler.acquire()
 
 
@@ -176,11 +176,11 @@ class TokenBucket:
         self._rate = tpm / 60
         self._size = self._rate * _BURST_SECONDS
         self._level, self._filled = self._size, float("-inf")
-        self._head, self._settled = asyncio.Lock(), asyncio.Event()
+        self._head, self._settled = Gate(1), asyncio.Event()
 
     async def reserve(self, tokens: int) -> None:
         """Wait until ``tokens`` are there, and take them."""
-        async with self._head:
+        async with self._head.place():
             while (missing := min(tokens, self._size) - self._fill()) > _A_CRUMB:
                 self._settled.clear()
                 try:

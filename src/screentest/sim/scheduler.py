@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextvars import copy_context
 from itertools import count
 from typing import Any, TypeVar
 
 from screentest.errors import Stopped
+from screentest.llms import wave
 
 T = TypeVar("T")
 
@@ -40,7 +42,7 @@ async def staggered(start: Callable[[int, Sequence[T]], Coroutine[Any, Any, T] |
     """Run a series of jobs, ``lag`` of them at once, each learning from a fixed part of its forerunners.
 
     Job ``k`` is given the results of jobs ``0 … k - lag``, no matter which others have finished by then. So what a job
-    does cannot depend on timing.
+    does cannot depend on timing. Later waves of ``lag`` jobs wait for earlier ones, whose calls therefore go first.
 
     Args:
         start: Makes job ``k`` from the results it may know; ``None`` ends the series.
@@ -57,7 +59,9 @@ async def staggered(start: Callable[[int, Sequence[T]], Coroutine[Any, Any, T] |
                 job = start(k, known)
                 if job is None:
                     break
-                running.append(tasks.create_task(job))
+                context = copy_context()
+                context.run(wave.set, k // lag)
+                running.append(tasks.create_task(job, context=context))
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
     return tuple(task.result() for task in running)
