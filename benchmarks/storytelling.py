@@ -9,8 +9,8 @@ Then one scene is played for 500 turns. What a turn costs and what prompts weigh
 are compared with turns 201 to 300, when memories have long been full. What Python has allocated is shown beside it: it
 goes on growing by what the provenance of reflections takes.
 
-``python benchmarks/storytelling.py`` exits with 1 if a story takes more calls than the paper's, or if prompts or calls a
-turn of the last hundred turns exceed the earlier ones by more than a tenth.
+``python benchmarks/storytelling.py`` exits with 1 if a story takes more calls than the paper's, or if prompts or calls
+a turn of the last hundred turns exceed the earlier ones by more than a tenth.
 """
 
 from __future__ import annotations
