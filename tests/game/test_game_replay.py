@@ -238,7 +238,8 @@ async def test_a_story_may_be_made_longer(tmp_path: Path, server: FakeProvider) 
         await on(game)
         assert dumped(game.events)[: len(short) - 1] == short[:-1]
         assert game.cue and not game.closed
-    assert len(server.requests) == made
+        minds = [event for event in game.events if isinstance(event, BeliefsUpdated)]
+    assert minds and len(server.requests) == made + len(minds), "only what comes between the rounds is new"
     with pytest.raises(InputError, match="began with other settings"):
         async with table(tmp_path, server, rounds=1):
             pass

@@ -19,6 +19,9 @@ from screentest.pools import Pool
 from screentest.sim import Session
 
 ENVIRONMENT = {"SENTINEL_KEY": "sk-1"}
+SEED = 11
+"""With which every build here has items, and a larger one has more."""
+
 NELL = MIRIAM.model_copy(update={"id": "nell", "name": "Nell Hask"})
 Data = dict[str, Any]
 
@@ -59,7 +62,7 @@ async def test_a_build_that_grows_makes_new_calls_only_and_ends_as_if_it_had_beg
     tmp_path: Path, grow: Callable[[Data, Path], None]
 ) -> None:
     async with FakeProvider(generous) as server:
-        file = written(tmp_path, server, build={"scenes": 20 if grow is _grow_quota else 2})
+        file = written(tmp_path, server, seed=SEED, build={"scenes": 20 if grow is _grow_quota else 2})
         await built(file, tmp_path / "run")
         small, before = asked(server), len(items(tmp_path / "run"))
         edited(file, lambda data: grow(data, tmp_path))
@@ -76,7 +79,7 @@ async def test_a_build_that_grows_makes_new_calls_only_and_ends_as_if_it_had_beg
 
 async def test_repeating_a_finished_build_or_evaluation_makes_no_call(tmp_path: Path) -> None:
     async with FakeProvider(generous) as server:
-        file = written(tmp_path, server)
+        file = written(tmp_path, server, seed=SEED)
         await built(file, tmp_path / "run")
         await compared(file, tmp_path / "run", tmp_path / "eval")
         before, seen = emitted(tmp_path / "run") | evaluated(tmp_path / "eval"), len(server.requests)
@@ -88,7 +91,7 @@ async def test_repeating_a_finished_build_or_evaluation_makes_no_call(tmp_path: 
 
 async def test_one_more_tested_model_joins_those_before(tmp_path: Path) -> None:
     async with FakeProvider(generous) as server:
-        file = written(tmp_path, server)
+        file = written(tmp_path, server, seed=SEED)
         await built(file, tmp_path / "run")
         run, total = tmp_path / "eval", len(items(tmp_path / "run"))
         await compared(file, tmp_path / "run", run)
@@ -136,7 +139,7 @@ def _edit_the_pool(data: Data, root: Path) -> None:
     ("change", "told"),
     [
         (_set("build.quota", 1), "build.quota: 2 → 1"),
-        (_set("seed", 8), "seed: 7 → 8"),
+        (_set("seed", 13), "seed: 11 → 13"),
         (_set("models.base.temperature", 0.5), "models.base.temperature: nothing → 0.5"),
         (_set("roles.judge", "other"), "roles.judge: judge → other"),
         (_set("roles.sources", ["bob"]), "roles.sources: ["),
@@ -150,7 +153,7 @@ def test_what_would_change_the_outcome_is_refused_and_forked(
 ) -> None:
     monkeypatch.setenv("SENTINEL_KEY", "sk-1")
     with FakeProvider.threaded(generous) as server:
-        file, run = written(tmp_path, server, build={"quota": 2}), tmp_path / "run"
+        file, run = written(tmp_path, server, seed=SEED, build={"quota": 2}), tmp_path / "run"
         assert screentest("build", file, "--run", run).exit_code == 0
         before, kept, seen = emitted(run), states(run), asked(server)
         edited(file, lambda data: change(data, tmp_path))
@@ -175,7 +178,7 @@ def test_what_would_change_the_outcome_is_refused_and_forked(
 def test_a_fork_reuses_what_still_applies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SENTINEL_KEY", "sk-1")
     with FakeProvider.threaded(generous) as server:
-        file = written(tmp_path, server)
+        file = written(tmp_path, server, seed=SEED)
         assert screentest("build", file, "--run", tmp_path / "run").exit_code == 0
         common = ("eval", tmp_path / "run", "--config", file, "--run", tmp_path / "eval")
         assert screentest(*common).exit_code == 0
@@ -206,7 +209,7 @@ def _cheaper(data: Data, root: Path) -> None:
 )
 async def test_what_only_says_how_to_work_may_change(tmp_path: Path, change: Callable[[Data, Path], None]) -> None:
     async with FakeProvider(generous) as server:
-        file = written(tmp_path, server)
+        file = written(tmp_path, server, seed=SEED)
         await built(file, tmp_path / "run")
         before, seen = emitted(tmp_path / "run"), len(server.requests)
         edited(file, lambda data: change(data, tmp_path))
@@ -227,7 +230,7 @@ async def test_a_server_that_moved_is_the_same_model(tmp_path: Path) -> None:
 
 def test_a_fork_needs_a_run_and_an_empty_place(tmp_path: Path) -> None:
     with FakeProvider.threaded(generous) as server:
-        file = written(tmp_path, server)
+        file = written(tmp_path, server, seed=SEED)
         fork = ("build", file, "--run", tmp_path / "none", "--fork", tmp_path / "fork")
         assert "there is no run to fork" in failed(screentest(*fork))
         (tmp_path / "none").mkdir()
@@ -240,7 +243,7 @@ def test_a_fork_needs_a_run_and_an_empty_place(tmp_path: Path) -> None:
 
 async def test_an_evaluation_of_another_benchmark_is_refused(tmp_path: Path) -> None:
     async with FakeProvider(generous) as server:
-        file = written(tmp_path, server)
+        file = written(tmp_path, server, seed=SEED)
         await built(file, tmp_path / "run")
         await compared(file, tmp_path / "run", tmp_path / "eval")
         edited(file, lambda data: data["build"].update(scenes=3))
