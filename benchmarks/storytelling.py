@@ -6,11 +6,11 @@ environment; after a round, self-belief and environment belief of every characte
 reaction, no outcome and no reactor to update. Its calls are counted for the very story that was played here.
 
 Then one scene is played for 500 turns. What a turn costs and what prompts weigh must level off; the last hundred turns
-are compared with turns 201 to 300, when memories have long been full. What Python has allocated is shown beside it: it
-goes on growing by what the provenance of reflections takes.
+are compared with turns 201 to 300, when memories have long been full. What Python has allocated and
+what the process holds must level off as well: the last hundred turns may add a tenth at most.
 
-``python benchmarks/storytelling.py`` exits with 1 if a story takes more calls than the paper's, or if prompts or calls
-a turn of the last hundred turns exceed the earlier ones by more than a tenth.
+``python benchmarks/storytelling.py`` exits with 1 if a story takes more calls than the paper's, or if prompts, calls
+a turn or memory do not level off. It reads ``/proc``, and so needs Linux.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 
 import orjson
 from concurrency import Clock, Latent
+from footprint import resident
 
 from screentest.llms import Reply, Request
 from screentest.pools import Beliefs, Character, Scene, Situation
@@ -153,13 +154,14 @@ class Watched:
 
 @dataclass(frozen=True)
 class Bucket:
-    """A hundred turns: calls and prompt characters a turn, the mean prompt, and KB allocated at their end."""
+    """A hundred turns: calls and prompt characters a turn, the mean prompt; KB allocated and MB resident at the end."""
 
     last: int
     calls: float
     weight: float
     prompt: float
     allocated: float
+    resident: float
 
 
 async def endured(turns: int = TURNS, bucket: int = BUCKET) -> list[Bucket]:
@@ -175,15 +177,16 @@ async def endured(turns: int = TURNS, bucket: int = BUCKET) -> list[Bucket]:
             gc.collect()
             span = range(event.turn - bucket, event.turn)
             calls, weight = sum(watched.calls[turn] for turn in span), sum(watched.weight[turn] for turn in span)
-            held = tracemalloc.get_traced_memory()[0] / 1024
-            found.append(Bucket(event.turn, calls / bucket, weight / bucket, weight / calls, held))
+            held = tracemalloc.get_traced_memory()[0] / 2**10
+            found.append(Bucket(event.turn, calls / bucket, weight / bucket, weight / calls, held, resident() / 2**20))
     tracemalloc.stop()
     return found
 
 
 def _grown(found: list[Bucket]) -> list[str]:
-    first, last = found[len(found) // 2], found[-1]
-    return [name for name in ("calls", "weight", "prompt") if getattr(last, name) > GROWTH * getattr(first, name)]
+    first, before, last = found[len(found) // 2], *found[-2:]
+    costs = [name for name in ("calls", "weight", "prompt") if getattr(last, name) > GROWTH * getattr(first, name)]
+    return costs + [name for name in ("allocated", "resident") if getattr(last, name) > GROWTH * getattr(before, name)]
 
 
 def main() -> int:
@@ -198,9 +201,10 @@ def main() -> int:
         failed |= calls > 1
     found = asyncio.run(endured())
     print(f"\n{TURNS} turns of one scene, 4 characters, at most {CAPACITY} memories each")
-    print("up to turn   calls a turn   characters a turn   characters a prompt   KB allocated")
+    print("up to turn   calls a turn   characters a turn   characters a prompt   KB allocated   MB resident")
     for one in found:
-        print(f"{one.last:10} {one.calls:14.2f} {one.weight:19.0f} {one.prompt:21.0f} {one.allocated:14.0f}")
+        costs = f"{one.last:10} {one.calls:14.2f} {one.weight:19.0f} {one.prompt:21.0f}"
+        print(f"{costs} {one.allocated:14.0f} {one.resident:13.1f}")
     grown = _grown(found)
     print(f"grows: {', '.join(grown)}" if grown else f"levels off (within {GROWTH - 1:.0%})")
     return 1 if failed or grown else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -261,7 +262,7 @@ class Memories:
             weights=self.weights,
             next=self._next,
             memories=tuple(self._table),
-            replaced={id: sources for id, sources in self._table.sources.items() if id not in self._table},
+            replaced={id: tuple(ids) for id, ids in self._table.sources.items() if id not in self._table},
             embedded=tuple(embedded),
         )
         write(directory, saved, rows)
@@ -281,7 +282,7 @@ class Memories:
         memories = cls(embedder, capacity=saved.capacity, weights=saved.weights)
         for memory in saved.memories:
             memories._table.append(memory)
-        memories._table.sources.update(saved.replaced)
+        memories._table.sources.update({id: array("q", ids) for id, ids in saved.replaced.items()})
         memories._next = saved.next
         memories._new = dict.fromkeys(memory.id for memory in saved.memories)
         memories._put(saved.embedded, vectors)

@@ -17,14 +17,15 @@ class Table:
     """Memories in the order of their ids.
 
     Attributes:
-        sources: What each reflection stands for. One that was removed keeps its entry: others may stand for it.
+        sources: What each reflection stands for, eight bytes an id. One that was removed keeps its entry: others may
+            stand for it.
     """
 
     def __init__(self) -> None:
         self._ids, self._turns, self._minutes, self._importances = array("q"), array("q"), array("q"), array("d")
         self._kinds: list[Kind] = []
         self._texts: list[str] = []
-        self.sources: dict[int, tuple[int, ...]] = {}
+        self.sources: dict[int, array[int]] = {}
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -48,7 +49,7 @@ class Table:
         self._kinds.append(memory.kind)
         self._texts.append(memory.text)
         if memory.sources:
-            self.sources[memory.id] = memory.sources
+            self.sources[memory.id] = array("q", memory.sources)
 
     def remove(self, id: int) -> None:
         """Remove a memory."""
@@ -103,5 +104,5 @@ class Table:
             turn=self._turns[row],
             minutes=self._minutes[row],
             importance=self._importances[row],
-            sources=self.sources.get(id, ()),
+            sources=tuple(self.sources.get(id, ())),
         )
