@@ -7,12 +7,10 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from screentest.agents.memory.embedder import Embedder, Vectors, unit_rows
 from screentest.agents.memory.importance import importance as guessed
 from screentest.agents.memory.index import Index
-from screentest.agents.memory.ranking import Weights
+from screentest.agents.memory.ranking import Weights, strongest, weakest
 from screentest.agents.memory.record import Kind, Memory, Recollection, one_line
 from screentest.agents.memory.saving import Saved, fingerprint, packed, read, write
 from screentest.agents.memory.table import Table
@@ -21,7 +19,6 @@ from screentest.randomness import Place
 
 CAPACITY = 512
 _ROOM = 8
-_DIGITS = 6
 
 
 class Memories:
@@ -137,23 +134,7 @@ class Memories:
         if not self._index:
             return ()
         ids, similarities = self._index.similarities(cues)
-        rows = np.searchsorted(self._table.ids, ids)
-        relevance = np.round(np.clip(similarities.astype(np.float64), 0.0, 1.0), _DIGITS)
-        freshness = self.weights.freshness(self._table.minutes[rows], minutes)
-        strength = self.weights.strength(freshness, self._table.importances[rows])
-        score = np.round(self.weights.score(relevance, strength), _DIGITS)
-        order = np.lexsort((ids, -score))
-        if before is not None:
-            order = order[self._table.unshown(before)[rows[order]]]
-        return tuple(
-            Recollection(
-                memory=self._table[int(ids[at])],
-                score=float(score[at]),
-                relevance=float(relevance[at]),
-                recency=round(float(freshness[at]), _DIGITS),
-            )
-            for at in order[:k]
-        )
+        return strongest(self._table, self.weights, ids, similarities, minutes=minutes, k=k, before=before)
 
     def rate(self, importances: Mapping[int, float]) -> None:
         """Replace the importance of memories, all or none.
@@ -195,11 +176,7 @@ class Memories:
         over = len(self._table) - self.capacity
         if over <= 0:
             return ()
-        ids, minutes = self._table.ids, self._table.minutes
-        freshness = self.weights.freshness(minutes, int(minutes.max()))
-        count = min(len(ids), max(2, over + 1 + self.capacity // _ROOM))
-        weakest = np.lexsort((ids, self.weights.strength(freshness, self._table.importances)))[:count]
-        return tuple(self._table[id] for id in sorted(ids[weakest].tolist()))
+        return weakest(self._table, self.weights, max(2, over + 1 + self.capacity // _ROOM))
 
     def consolidate(self, sources: Sequence[int], text: str, *, turn: int, minutes: int, importance: float) -> Memory:
         """Replace memories by one reflection that stands for them.

@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from screentest.agents.memory.record import Memory, Recollection
+from screentest.agents.memory.table import Table
+
 Numbers = NDArray[np.float64]
 
+_DIGITS = 6
 _LEAST_RELEVANCE = _LEAST_IMPORTANCE = 0.05
 _Exponent = Annotated[float, Field(ge=0, le=100)]
 
@@ -51,3 +55,50 @@ class Weights(BaseModel):
     def score(self, relevance: Numbers, strength: Numbers) -> Numbers:
         """What memories are ranked by."""
         return np.maximum(relevance, _LEAST_RELEVANCE) ** self.relevance * strength
+
+
+def strongest(
+    table: Table,
+    weights: Weights,
+    ids: NDArray[np.int64],
+    similarities: NDArray[np.float32],
+    *,
+    minutes: int,
+    k: int,
+    before: int | None,
+) -> tuple[Recollection, ...]:
+    """The memories with the highest scores, best first; of equals the older one.
+
+    Args:
+        table: All memories.
+        weights: How they are ranked.
+        ids: Those that can be ranked.
+        similarities: The cosine of each of these with what was asked.
+        minutes: Story time now, in minutes.
+        k: How many at most.
+        before: Leave out what the turns from this one on show.
+    """
+    rows = np.searchsorted(table.ids, ids)
+    relevance = np.round(np.clip(similarities.astype(np.float64), 0.0, 1.0), _DIGITS)
+    freshness = weights.freshness(table.minutes[rows], minutes)
+    score = np.round(weights.score(relevance, weights.strength(freshness, table.importances[rows])), _DIGITS)
+    order = np.lexsort((ids, -score))
+    if before is not None:
+        order = order[table.unshown(before)[rows[order]]]
+    return tuple(
+        Recollection(
+            memory=table[int(ids[at])],
+            score=float(score[at]),
+            relevance=float(relevance[at]),
+            recency=round(float(freshness[at]), _DIGITS),
+        )
+        for at in order[:k]
+    )
+
+
+def weakest(table: Table, weights: Weights, count: int) -> tuple[Memory, ...]:
+    """So many of the old and unimportant, in the order of their ids."""
+    ids, minutes = table.ids, table.minutes
+    freshness = weights.freshness(minutes, int(minutes.max()))
+    lowest = np.lexsort((ids, weights.strength(freshness, table.importances)))[:count]
+    return tuple(table[id] for id in sorted(ids[lowest].tolist()))
