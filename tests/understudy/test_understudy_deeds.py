@@ -21,7 +21,7 @@ from screentest.pools import Beliefs, Language, Line, Profile, Reminder, Situati
 UNITS = {1: 3.0, 2: 1.0, 3: 0.5, 4: 0.0, 5: 0.0}
 SLOTS = {
     *("actor", "name", "other", "thing", "fix", "here", "why", "aim", "mood", "avowal", "drive", "note", "goal"),
-    *("deed", "plan", "obstacle", "theirs", "at"),
+    *("deed", "plan", "obstacle", "theirs", "at", "spot", "gesture"),
 }
 
 
@@ -324,3 +324,57 @@ def _played(language: Language, seed: int) -> tuple[Line, ...]:
         text = ask(Understudy("x", "adept"), "play.scene", f"{seed}/{turn}", language, **facts("act", seen)).text
         history = (*history, Line.parse(profile.name, text))
     return history
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_place_to_stand_is_kept_and_nobody_shares_it(language: Language) -> None:
+    cast = CAST[language]
+    told = [Ground.of(view(language, profile.name, ())) for profile in (*cast, cast[0])]
+    spots = [[ground.position(profile.name) for profile in cast] for ground in told]
+    assert len(set(spots[0])) == len(cast)
+    assert all(each == spots[0] for each in spots)
+
+
+@pytest.mark.parametrize(
+    ("language", "given", "shown"),
+    [
+        ("en", "The high seat, unmoved", "at the high seat"),
+        ("en", "Stands by the gate.", "standing by the gate"),
+        ("en", "a few steps from Tom", "a few steps from Tom"),
+        ("zh", "殿中高座，不动声色", "在殿中高座"),
+        ("zh", "关前", "在关前"),
+        ("zh", "立于瀑布之前", "立于瀑布之前"),
+    ],
+)
+def test_a_bare_place_in_a_profile_gets_its_preposition(language: Language, given: str, shown: str) -> None:
+    profile = Profile(CAST[language][1].name, {"position" if language == "en" else "位置": given})
+    seen = replace(view(language, CAST[language][0].name, ()), others=(profile,))
+    assert Ground.of(seen).position(profile.name) == shown
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "told"),
+    [("en", "(hums)", " hums"), ("zh", "（哼着小曲）", "哼着小曲"), ("en", "(I hum, and you listen)", "")],
+)
+def test_what_comes_of_a_gesture_tells_the_gesture_in_many_ways(language: Language, text: str, told: str) -> None:
+    name, seen = CAST[language][0].name, view(language, None, ())
+    line = Line.parse(name, text)
+    outcomes = [
+        narrated(language, "narrate.resolve", seen, line, str(key), reaction=None)["outcome"] for key in range(30)
+    ]
+    assert all(told in outcome for outcome in outcomes)
+    assert not any("you listen" in outcome for outcome in outcomes)
+    assert len(set(outcomes)) > (3 if told else 1)
+
+
+@pytest.mark.parametrize(
+    ("language", "place", "description"),
+    [("en", "Under water", "Nobody can breathe."), ("en", "The river bank", "Mist."), ("zh", "水底", "四面是鱼。")],
+)
+def test_no_fire_burns_where_nothing_speaks_for_one(language: Language, place: str, description: str) -> None:
+    where = Situation(time="", place=place, description=description)
+    seen = replace(view(language, None, ()), situation=where)
+    assert "fire" not in {prop.kind for prop in Ground.of(seen).fixtures}
+    lit = "A fire burns." if language == "en" else "一个火堆烧着。"
+    seen = replace(seen, situation=where.model_copy(update={"description": f"{description} {lit}"}))
+    assert "fire" in {prop.kind for prop in Ground.of(seen).fixtures}

@@ -22,6 +22,7 @@ from understudy_stage import (
     view,
 )
 
+from screentest.agents import NARRATOR
 from screentest.judges import furina_dimensions
 from screentest.llms.understudy import Understudy
 from screentest.llms.understudy.skill import Level
@@ -223,3 +224,22 @@ def test_the_filter_tells_a_dialogue_from_a_monologue_of_repetitions() -> None:
 
     assert graded(dialogue("en", Understudy("x", "expert"), 5, turns=14)) == "high"
     assert graded((Line(speaker="Tom", text="The boat is late."),) * 10) == "poor"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_the_narrator_tells_is_nobodys_turn(language: Language) -> None:
+    """Neither whoever it names nor how much it tells bears on who is next, when it ends, or what it is worth."""
+    names = tuple(profile.name for profile in CAST[language])
+    history = HISTORY[language]
+    told = tuple(
+        each
+        for line in history
+        for each in (line, Line(speaker=NARRATOR[language], text=f"{line.speaker}, {line.speaker}!"))
+    )
+    for purpose, facts in (("direct", {"speakers": names, "may_end": True}), ("filter", {})):
+        for key in map(str, range(20)):
+            plain, narrated = (
+                ask(Understudy("d", "adept"), purpose, key, language, view=view(language, None, lines), **facts).text
+                for lines in (history, told)
+            )
+            assert plain == narrated

@@ -127,6 +127,23 @@ def test_things_and_people_change_and_somebody_is_always_told_why(language: Lang
     assert 0.05 < came_to_nothing / len(outcomes) < 0.6
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_position_always_tells_where(language: Language) -> None:
+    empty = (
+        r"same place|as before|this spot|back in the middle|further back$|原来的地方|原地|原处|先前的地方|at an? few"
+    )
+    scenes = [scene for scene in SCENES if scene.language == language][:12]
+    changes = [
+        (event.character, event.standing)
+        for scene in scenes
+        for event in story(scene, 1)
+        if isinstance(event, StateChanged)
+    ]
+    assert len(changes) > 200
+    assert not [standing.position for _, standing in changes if re.search(empty, standing.position)]
+    assert len({standing.position for _, standing in changes}) > 100
+
+
 def test_memories_are_weighed_and_drawn_together_in_a_story() -> None:
     rules = Rules(staging="story", remembering=MemoryRules(importance="judged", capacity=12))
     for language in LANGUAGES:

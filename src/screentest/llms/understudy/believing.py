@@ -102,8 +102,8 @@ class _Mind:
 
     def _at(self, name: str, thing: Prop | None) -> str:
         """Where someone else is, as the character would say it of itself."""
-        text, me = self.ground.position(name), self.ground.called[self.me.name]
-        if text == self.ground.tale.words["at_first"] or (thing and thing.phrase in text):
+        text, me = self.ground.known_position(name), self.ground.called[self.me.name]
+        if not text or (thing and thing.phrase in text):
             return ""
         if self.language == "zh":
             return text.replace(me, "我")

@@ -11,6 +11,10 @@ _SENTENCE_END = re.compile(r"[。；！？;!?\n]+")
 _CLAUSE_END = re.compile(r"[，,、（）()…—]+")
 _RELATION = re.compile(r"([^：:]{1,8})[：:]([^，,、（）()…—]+)")
 _QUOTES = frozenset('“”‘’「」『』《》"')
+_STANCE = re.compile(
+    r"[在于坐站立跪躺卧倚靠守骑乘端被挡随跟藏伏蹲停留隐悬飘飞走奔跑冲与同和离贴紧困绑夹锁囚挤持握执率领引陪伴拦横追逃逼退穿躲睡"
+    r"驻扎据望看牵拉抱扶围行]|背[靠对着]|面[对向朝]|高坐|正对|远离|回到|来到|身[陷处披]|从|至今"
+)
 _KIN = "爹娘爸妈父母哥弟姐妹兄嫂妻夫儿女孙爷奶师叔舅姑姨祖"
 _STARTS = re.compile(
     r"曾|自幼|自小|从小|生于|生在|出身|早年|年轻时|少年|幼|原是|本是|靠|在|把|为了|替|与|跟|和|当过|做过|会|能|爱|喜欢|怕|恨|想|知道|"
@@ -91,6 +95,13 @@ def place(text: str) -> str:
     head = re.split(r"[，,。、；：（(！!？?…]", text.strip())[0].strip()
     head = "".join(char for char in head if char not in _QUOTES)
     return head if 2 <= len(head) <= 10 else ""
+
+
+def placed(text: str) -> str:
+    """Where someone is, as it follows a name: a bare place gets its preposition."""
+    text = text.strip()
+    bare = re.match(r"[\u4e00-\u9fff]", text) and not _STANCE.search(text)
+    return f"在{text}" if bare else text
 
 
 @lru_cache(maxsize=4096)

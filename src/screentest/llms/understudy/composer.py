@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from screentest.llms.understudy.facts import ProfileLike, ViewLike
 from screentest.llms.understudy.lexicon import Frame, Lexicon, lexicon
-from screentest.llms.understudy.material import Material, gather, grammar
+from screentest.llms.understudy.material import Material, gather, grammar, spoken
 from screentest.llms.understudy.skill import Skill
 from screentest.llms.understudy.text import content, gathered, overlap, shape, words
 from screentest.randomness import generator
@@ -34,7 +34,7 @@ def compose(view: ViewLike, me: ProfileLike, *, dimension: str, side: str, skill
         skill: How far the composer looks and how often it tries.
         rng: The call's own generator.
     """
-    remembered = [line.text for line in view.history][-skill.span :]
+    remembered = [line.text for line in spoken(view)][-skill.span :]
     turn = _Turn(
         known=lexicon(view.language),
         material=gather(view, me, skill, rng),
@@ -47,11 +47,11 @@ def compose(view: ViewLike, me: ProfileLike, *, dimension: str, side: str, skill
         self_image=gathered(list(me.attributes.values())[: skill.profile], view.language),
         rng=rng,
     )
-    spoken = [shape(line.text) for line in view.history]
+    past_shapes = [shape(line.text) for line in view.history]
     best, least = "", 2.0
     for _ in range(_ATTEMPTS):
         line = turn.best_draft()
-        alike = max((overlap(shape(line), past) for past in spoken), default=0.0)
+        alike = max((overlap(shape(line), past) for past in past_shapes), default=0.0)
         if alike < least:
             best, least = line, alike
         if alike < _TOO_ALIKE:

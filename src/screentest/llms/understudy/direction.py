@@ -8,7 +8,7 @@ from typing import Any
 
 from screentest.llms.understudy.facts import ViewLike
 from screentest.llms.understudy.lexicon import lexicon
-from screentest.llms.understudy.material import called
+from screentest.llms.understudy.material import called, spoken
 
 _END_PER_LINE = 0.006
 
@@ -22,7 +22,7 @@ def direct(view: ViewLike, speakers: Sequence[str], may_end: bool, rng: random.R
         may_end: Whether the scene may end now.
         rng: The call's own generator.
     """
-    say, history = lexicon(view.language).direction, view.history
+    say, history = lexicon(view.language).direction, spoken(view)
     end = {"end": False} if may_end else {}
     if may_end and rng.random() < _END_PER_LINE * len(history):
         return {"reason": say["end"].format(count=len(history)), "speaker": None, "end": True}

@@ -13,6 +13,12 @@ _CLAUSE_END = re.compile(r"[,:;()\[\]]|\s[-–—]\s|—")
 _RELATION = re.compile(r"([A-Z][\w.' -]{1,30}): ((?:the|a|an|his|her|their|my|your) [^,;:()]+)")
 _LEAD = re.compile(r"^\W*(?:[\w'’-]+\s?){1,4},")
 _SENTENCE_END = re.compile(r"(?<=[a-zà-ɏ0-9'’\")])[.!?;]+\s+|[.!?;]+$|\n")
+_WHERE = re.compile(
+    r"(?:at|in|on|by|near|next|beside|behind|before|under|beneath|below|above|over|among|amid|between|inside|within|"
+    r"outside|across|against|along|around|atop|away|back|close|far|face|opposite|with|two|several|right|where|half|"
+    r"bound|stuck|hidden|held|caught|sat|a (?:few|step|pace|little|couple|stone)|\w+ing|\w+ed)\b"
+)
+_POSTURES = {"stands": "standing", "sits": "sitting", "kneels": "kneeling", "lies": "lying", "waits": "waiting"}
 _UNSAYABLE = frozenset('"“”.!?*')
 _ABBREVIATION = re.compile(r"\b(Mrs?|Ms|Dr|St)\.")
 _FINITE = frozenset(["is", "was", "are", "were", "has", "had", "have", "will", "would", "can", "could", "did", "does"])
@@ -130,6 +136,15 @@ def place(text: str) -> str:
     if all(word[0].isupper() for word in words) or any(word.endswith(("'s", "’s")) for word in words[:2]):
         return head
     return f"the {words[0].lower()} {' '.join(words[1:])}".strip()
+
+
+def placed(text: str) -> str:
+    """Where someone is, as it follows "is": "The door" gives "at the door"; empty if that would not read well."""
+    first, _, rest = text.strip().partition(" ")
+    said = f"{_POSTURES.get(first.lower(), first.lower())} {rest}".strip()
+    if _WHERE.match(said):
+        return said
+    return f"at {said}" if said.startswith(("the ", "a ", "an ")) else ""
 
 
 def turned(thing: str) -> str:

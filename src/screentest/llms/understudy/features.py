@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from screentest.llms.understudy.facts import LineLike, ViewLike
-from screentest.llms.understudy.material import called
+from screentest.llms.understudy.material import called, spoken
 from screentest.llms.understudy.text import content, faults, gathered, marks, overlap, shape, words
 
 _RECENT, _BACK = 2, 12
@@ -29,7 +29,7 @@ class Surroundings:
     @classmethod
     def of(cls, view: ViewLike) -> Surroundings:
         """Read a view."""
-        language, history = view.language, list(view.history)
+        language, history = view.language, spoken(view)
         recent = gathered((line.text for line in history[-_RECENT:]), language)
         earlier = gathered((line.text for line in history[-_BACK:-_RECENT]), language)
         names = tuple(called(profile.name, language) for profile in view.others)

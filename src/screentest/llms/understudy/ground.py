@@ -10,11 +10,13 @@ from screentest.llms.understudy.facts import ProfileLike, ViewLike
 from screentest.llms.understudy.lexicon import Frame
 from screentest.llms.understudy.material import called, grammar
 from screentest.llms.understudy.picking import Share
-from screentest.llms.understudy.props import Prop, named, stock
+from screentest.llms.understudy.props import Prop, named, setting_of, stock
 from screentest.llms.understudy.tale import Kind, Tale, tale
+from screentest.randomness import generator
 
 _CLAUSE = re.compile(r"[,.;，。；]")
 _BRACKETS = re.compile(r"[()\[\]（）【】]")
+_WHEREABOUTS = re.compile(r" (?:of|in|at|on|near|under|beneath|above|below|behind|outside|beside|by) ")
 _WORN = frozenset(["cloth"])
 COMPANY = 3
 """How many it takes for one to turn from another to the others."""
@@ -34,7 +36,7 @@ class Ground:
         held: Name to what that person holds.
         free: What can be carried and nobody holds, what the texts name first.
         fixtures: What cannot be carried, what the texts name first.
-        here: How the place is called.
+        here: How the place is called; empty if it has no short name.
     """
 
     view: ViewLike
@@ -73,19 +75,31 @@ class Ground:
             held=held,
             free=tuple(prop for prop in props if not prop.fixed and prop.kind not in _WORN),
             fixtures=tuple(prop for prop in props if prop.fixed),
-            here=plain(grammar(language).place(now.place)) or known.words["here"],
+            here=_here(now.place, language) or known.words["here"],
         )
 
     def position(self, name: str) -> str:
-        """Where someone is, as a short phrase."""
-        standing = self.view.standings.get(name)
+        """Where someone is, as a short phrase that names a place."""
+        return self.known_position(name) or self.spot(name)
+
+    def known_position(self, name: str) -> str:
+        """Where someone is said to be; empty if nobody says it."""
+        phrases, standing = grammar(self.tale.language), self.view.standings.get(name)
         if standing:
-            return standing.position
+            return phrases.placed(standing.position) or standing.position
         profile = next(p for p in (*self.view.others, self.view.me) if p and p.name == name)
         text = _CLAUSE.split(_attribute(profile, self.tale.position_keys))[0].strip()
         for form in (name, self.called[name]):
             text = text.removeprefix(form).strip()
-        return plain(text[:1].lower() + text[1:]) or self.tale.words["at_first"]
+        return plain(phrases.placed(text)) if text else ""
+
+    def spot(self, name: str) -> str:
+        """Where someone may be taken to stand as long as nobody says anything else; one's own, and always the same."""
+        now = self.view.situation
+        setting = setting_of(now.place, now.description, self.tale.language)
+        spots = setting.spots if setting else self.tale.spots
+        mixed = generator(0, "spots", now.place, *sorted(self.people)).sample(spots, len(spots))
+        return mixed[sorted(self.people).index(name) % len(mixed)]
 
     def share(self, name: str, of: int = 0) -> Share:
         """Someone's share of frames, out of as many shares as there are people, or out of ``of`` if those are fewer."""
@@ -127,6 +141,12 @@ class Ground:
 def plain(text: str) -> str:
     """Text that cannot pose as an action or a thought."""
     return " ".join(_BRACKETS.sub("", text).split())
+
+
+def _here(place: str, language: str) -> str:
+    """What a place is called for short, if need be without where that is: "the hall of the old king" is the hall."""
+    phrases = grammar(language)
+    return plain(phrases.place(place) or phrases.place(_WHEREABOUTS.split(place)[0]))
 
 
 def address(name: str, language: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from screentest.llms.understudy.facts import DimensionLike, LineLike, ViewLike
 from screentest.llms.understudy.features import Measured, Surroundings, measure
 from screentest.llms.understudy.lexicon import lexicon
-from screentest.llms.understudy.material import called
+from screentest.llms.understudy.material import called, spoken
 from screentest.llms.understudy.text import content, gathered, overlap, shape
 
 _BASE = {
@@ -78,7 +78,7 @@ def assign(
     view: ViewLike, candidates: tuple[LineLike, LineLike], dimensions: Sequence[DimensionLike], rng: random.Random
 ) -> dict[str, Any]:
     """Choose the dimension that the moment is about, from the line to be answered and from the candidates."""
-    lines = [*list(view.history)[-1:], *candidates]
+    lines = [*spoken(view)[-1:], *candidates]
     around = Surroundings.of(view)
     seen = [measure(line, around) for line in lines]
     said = gathered((line.text for line in lines), view.language)
@@ -111,7 +111,7 @@ def _fit(dimension: DimensionLike, seen: Sequence[Measured], said: frozenset[str
 
 def grade(view: ViewLike) -> dict[str, Any]:
     """Grade a whole dialogue ``poor``, ``moderate`` or ``high`` by interaction, coherence and progression."""
-    history, language = list(view.history), view.language
+    history, language = spoken(view), view.language
     neighbours = list(pairwise(history))
     count = max(1, len(neighbours))
     alternation = sum(a.speaker != b.speaker for a, b in neighbours) / count

@@ -49,10 +49,16 @@ def called(name: str, language: str) -> str:
     return parts[0]
 
 
+def spoken(view: ViewLike) -> list[LineLike]:
+    """The lines of those who take part: what a narrator tells is nobody's line."""
+    cast = {profile.name for profile in (*view.others, *((view.me,) if view.me else ()))}
+    return [line for line in view.history if line.speaker in cast]
+
+
 def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) -> Material:
     """Look around as far as ``skill`` reaches."""
     language, phrases = view.language, grammar(view.language)
-    heard = list(view.history)[-skill.span :]
+    heard = spoken(view)[-skill.span :]
     answered, others = _company(view, me)
     focus = gathered((line.text for line in heard[-2:]), language)
     names = tuple(sorted((p.name for p in (me, *view.others)), key=lambda name: (-len(name), name)))
@@ -70,11 +76,11 @@ def gather(view: ViewLike, me: ProfileLike, skill: Skill, rng: random.Random) ->
         return [*found, *(word for word in words if word in line.speech and not any(word in thing for thing in found))]
 
     attributes = list(me.attributes.items())[: skill.profile]
-    spoken = [(k, v) for k, v in attributes if not any(word in k.lower() for word in lexicon(language).unspoken)]
-    avowals = [said for k, v in spoken for said in phrases.avowals(k, v, me.name)]
+    said_aloud = [(k, v) for k, v in attributes if not any(word in k.lower() for word in lexicon(language).unspoken)]
+    avowals = [said for k, v in said_aloud for said in phrases.avowals(k, v, me.name)]
     if answered:
         avowals = [said for said in avowals if called(answered, language) not in said]
-    mine = [phrases.owned(thing) for _, v in spoken for thing in _things(v, names, language)]
+    mine = [phrases.owned(thing) for _, v in said_aloud for thing in _things(v, names, language)]
     world = [*_things(view.situation.description, names, language)]
     world += [thing for thing in _things(view.world, names, language) if not thing.startswith("《")]
     if here := phrases.place(view.situation.place):

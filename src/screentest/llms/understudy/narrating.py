@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from screentest.llms.understudy.deed import Deed, answered, read
+from screentest.llms.understudy.deed import Deed, answered, is_deed, read
 from screentest.llms.understudy.facts import LineLike, ViewLike
 from screentest.llms.understudy.ground import Ground, plain
 from screentest.llms.understudy.lexicon import Frame
@@ -22,6 +23,10 @@ _STIRRED = 0.5
 _NOTES, _HELD = 4, 3
 _SETTLING, _SETTLES, _PLAYED = frozenset(["give", "kneel", "free", "lay"]), 0.1, 16
 _GAINS, _LOSES = frozenset(["take", "snatch"]), frozenset(["give", "hide", "lay", "break"])
+_TELLABLE = {
+    "en": re.compile(r"(?!.*\b(?:I|my|me|you|your)\b)[a-z]+(?<!s)s\b[^.!?;:]{0,60}"),
+    "zh": re.compile(r"(?![他她])[^A-Za-z我你。！？；：]{2,18}"),
+}
 _PASSES = {"snatch": "robbed", "give": "given", "free": "freed", "push": "shaken"}
 
 
@@ -66,6 +71,7 @@ def resolve(
         ground=ground,
         deed=found,
         kind=_kind_as_things_are(found, ground),
+        gesture=_gesture(deed, found, ground),
         reaction=reaction,
         ids={name: id_ for id_, name in people.items()},
         rng=rng,
@@ -92,6 +98,7 @@ class _Outcome:
     ground: Ground
     deed: Deed
     kind: Kind | None
+    gesture: str
     reaction: LineLike | None
     ids: Mapping[str, str]
     rng: random.Random
@@ -101,8 +108,7 @@ class _Outcome:
         values, actor = _values(ground, self.deed), self.deed.actor
         answer = answered(self.reaction, ground.tale.language) if self.reaction else None
         if kind is None:
-            told = _told(ground.tale.situations["unclear"], values, ground, rng, actor)
-            return self._reply([told, *self._after(answer)], rng.randint(1, 3), [], None)
+            return self._reply([self._seen(values), *self._after(answer)], rng.randint(1, 3), [], None)
         swayed = answer.base if answer else 1.0
         odds = kind.base * (swayed if kind.name else (1 + swayed) / 2)
         done = rng.random() < min(_MOST, max(_LEAST, odds))
@@ -114,6 +120,15 @@ class _Outcome:
         if settled:
             end = [_told(ground.tale.situations["closing"], values, ground, rng, actor)]
         return self._reply([told, *end], rng.randint(*kind.minutes), changes, scenery, settled)
+
+    def _seen(self, values: dict[str, str]) -> str:
+        """What others see of a deed that changes nothing: the gesture itself, where it can be told."""
+        ground, situations = self.ground, self.ground.tale.situations
+        if not self.gesture:
+            return _told(situations["unclear"], values, ground, self.rng, self.deed.actor)
+        if values.get("name", "\n") in self.gesture:
+            del values["name"]
+        return _told(situations["gesture"], values | {"gesture": self.gesture}, ground, self.rng, self.deed.actor)
 
     def _reply(
         self,
@@ -164,7 +179,16 @@ class _Outcome:
             changes.append(self._change(deed.name, frames, holding, swapped))
         elif self.reaction and answer and answer.frames["state"] and self.rng.random() < _STIRRED:
             changes.append(self._change(self.reaction.speaker, answer.frames, holding))
-        return [change for change in (*changes, *self._left_behind(changes, kind, done)) if change["character"]]
+        changes += self._left_behind(changes, kind, done)
+        return [change for change in changes if change["character"] and self._is_news(change)]
+
+    def _is_news(self, change: Mapping[str, Any]) -> bool:
+        """Whether someone stands otherwise than before."""
+        now = (change["position"], change["state"], change["present"])
+        return not any(
+            self.ids.get(name) == change["character"] and now == (before.position, before.state, before.present)
+            for name, before in self.ground.view.standings.items()
+        )
 
     def _left_behind(self, changes: Sequence[Mapping[str, Any]], kind: Kind, done: bool) -> list[dict[str, Any]]:
         """Whoever is said to be beside someone, or something, that has moved on is not there any more."""
@@ -173,12 +197,21 @@ class _Outcome:
         if done and deed.thing and kind.id in _GAINS | _LOSES:
             moved.append(deed.thing.phrase)
         settled = {change["character"] for change in changes}
-        left = ground.tale.words["at_first"]
-        return [
-            {"character": self.ids.get(name), "position": left, "state": standing.state, "present": True}
+        apart = plain(ground.tale.situations["apart"][0].fill({"actor": ground.called[deed.actor]}))
+        left = [
+            (name, standing)
             for name, standing in ground.view.standings.items()
-            if standing.present and name != deed.name and self.ids.get(name) not in settled
-            if any(each in standing.position for each in moved)
+            if standing.present and self.ids.get(name) not in settled
+            if (standing.position == apart if name == deed.name else any(each in standing.position for each in moved))
+        ]
+        return [
+            {
+                "character": self.ids.get(name),
+                "position": apart if changes[0]["present"] and name != deed.name else ground.spot(name),
+                "state": standing.state,
+                "present": True,
+            }
+            for name, standing in left
         ]
 
     def _pass_on(self, kind: Kind, thing: Prop, holding: dict[str, list[Prop]]) -> None:
@@ -200,6 +233,7 @@ class _Outcome:
     ) -> dict[str, Any]:
         """How someone stands now, by frames for its position, if that changes, and for its state."""
         ground, values = self.ground, values or _values(self.ground, self.deed)
+        values = {**values, "spot": ground.spot(name)}
         before = ground.view.standings.get(name)
         state = pick(frames["state"], values, before.state.lower() if before else "", self.rng, ground.share(name))
         if held := holding[name][-_HELD:]:
@@ -239,6 +273,14 @@ class _Outcome:
             if time.endswith(mark):
                 return time.removesuffix(mark) + marks[min(at + 1, len(marks) - 1)]
         return comma.join(filter(None, [time, marks[0]])) if time else marks[0]
+
+
+def _gesture(line: LineLike, deed: Deed, ground: Ground) -> str:
+    """What is done in a line as it follows the actor's name; empty if it is a deed, or worded in another way."""
+    text, able = plain(line.action), deed.actor in ground.present - ground.bound
+    if is_deed(line, ground) or not able or (deed.name and deed.name not in ground.present):
+        return ""
+    return text if _TELLABLE[ground.tale.language].fullmatch(text) else ""
 
 
 def _values(ground: Ground, deed: Deed) -> dict[str, str]:

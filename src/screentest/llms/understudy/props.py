@@ -43,15 +43,20 @@ def named(text: str, language: str) -> tuple[Prop, ...]:
 
 
 def stock(place: str, description: str, language: str) -> tuple[Prop, ...]:
-    """What lies about in a place of this kind, whether or not anybody says so.
+    """What lies about in a place of this kind, whether or not anybody says so; no fire where the kind is not known."""
+    known, setting = tale(language), setting_of(place, description, language)
+    about = setting or list(known.settings.values())[-1]
+    listed = [*about.things.items(), *about.fixtures.items()]
+    return tuple(_listed(noun, kind, known) for kind, nouns in listed for noun in nouns if setting or kind != "fire")
 
-    The kind is told by the place, else by the first sentence of the description, which later deeds leave as it is.
+
+def setting_of(place: str, description: str, language: str) -> Setting | None:
+    """What kind of place it is.
+
+    That is told by the place, else by the first sentence of the description, which later deeds leave as it is.
     """
     known = tale(language)
-    first = _SENTENCE_END.split(description)[0]
-    setting = _setting(place, known) or _setting(first, known) or list(known.settings.values())[-1]
-    groups = (setting.things, setting.fixtures)
-    return tuple(_listed(noun, kind, known) for group in groups for kind, nouns in group.items() for noun in nouns)
+    return _setting(place, known) or _setting(_SENTENCE_END.split(description)[0], known)
 
 
 def _setting(place: str, known: Tale) -> Setting | None:

@@ -64,11 +64,12 @@ class Temper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A kind of place: the words that show it, and kind to nouns of what is about there."""
+    """A kind of place: the words that show it, kind to nouns of what is about there, and where one may stand."""
 
     signs: tuple[str, ...]
     things: Mapping[str, tuple[str, ...]]
     fixtures: Mapping[str, tuple[str, ...]]
+    spots: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,7 @@ class Tale:
     situations: Mapping[str, tuple[Frame, ...]]
     beliefs: Mapping[str, Any]
     words: Mapping[str, str]
+    spots: tuple[str, ...]
     reflection: Mapping[str, Any]
     company: tuple[str, ...]
 
@@ -121,7 +123,8 @@ def tale(language: str) -> Tale:
         holding=tuple(data["holding"]),
         situations={id_: _frames(each) for id_, each in data["situations"].items()},
         beliefs={id_: _frames(each) for id_, each in beliefs.items() if id_ != "moods"} | {"moods": beliefs["moods"]},
-        words={name: data[name] for name in ("posture", "and", "at_first", "here")},
+        words={name: data[name] for name in ("posture", "and", "here")},
+        spots=tuple(data["spots"]),
         reflection=data["reflection"],
         company=tuple(data["company"]),
     )
@@ -165,6 +168,7 @@ def _setting(data: dict[str, Any]) -> Setting:
         signs=tuple(data["signs"]),
         things={kind: tuple(nouns) for kind, nouns in things.items()},
         fixtures={kind: tuple(nouns) for kind, nouns in fixtures.items()},
+        spots=tuple(data["spots"]),
     )
 
 
