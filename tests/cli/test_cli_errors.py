@@ -56,6 +56,19 @@ def test_what_does_not_exist_is_named_in_one_line(
     assert [path.name for path in tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--staging", "opera"), "--staging: there is no 'opera'; there are: dialogue, story"),
+        (("--show", "mind"), "--show: there is no 'mind'; did you mean minds"),
+        (("--staging", "story", "--turns", "8"), "--turns: a story has no turns"),
+        (("--rounds", "2"), "--rounds: a dialogue has no rounds"),
+    ],
+)
+def test_a_scene_that_cannot_be_played_like_that_is_refused_in_one_line(arguments: tuple[str, ...], said: str) -> None:
+    assert said in failed(screentest("simulate", *arguments))
+
+
 def test_a_mistyped_command_or_option_is_a_usage_error() -> None:
     assert screentest("biuld").exit_code == 2
     result = screentest("build", "--concurency", "3")

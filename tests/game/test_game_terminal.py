@@ -94,9 +94,34 @@ def test_rewinding_saving_and_loading(tmp_path: Path) -> None:
         part = Part.read(run / "game.json")
         assert part.lines == ("(a) One.",)
         assert part.saves == {"one": ("(a) One.",), "last": ("(a) One.", "(c) Three.")}
-        for told in ("Saved as one", "/load last takes that back", "nothing is saved as 'nothing'", "'x' is no number"):
+        for told in (
+            "Saved as one",
+            "/load last takes that back",
+            "Took back your last line: (b) Two.",
+            "nothing is saved as 'nothing'",
+            "'x' is no number",
+        ):
             assert told in result.stderr
+        assert "Back at one, with 1 line of yours, the last of them: (a) One." in result.stderr
         assert "cannot take back 9 lines; you have given 1" in result.stderr
+
+
+@pytest.mark.parametrize("typed", ["(   )", "（　）", "()", "[]", "( ) [ ]", "[", "(", "[He lies.]", "[He lies.] ()"])
+def test_a_line_with_nothing_in_it_is_refused(tmp_path: Path, typed: str) -> None:
+    with mill(tmp_path) as (_, config):
+        result = play(*beginning(config, tmp_path / "game"), typed=f"{typed}\n")
+    assert "nobody would notice that" in result.stderr
+    assert Part.read(tmp_path / "game/game.json").lines == ()
+
+
+def test_rounds_may_only_be_raised(tmp_path: Path) -> None:
+    with mill(tmp_path) as (_, config):
+        run = tmp_path / "game"
+        assert play(*beginning(config, run, "--rounds", 4)).exit_code == 0
+        said = failed(play("--run", run, "--rounds", 2))
+        assert "rules.rounds: 4 → 2; rounds may only be raised; undo the change" in said
+        assert play("--run", run, "--rounds", 5).exit_code == 0
+        assert "--turns: a story has no turns" in failed(play("--run", run, "--turns", 9))
 
 
 def test_what_changes_about_the_place_is_told_again_after_a_rewind(tmp_path: Path) -> None:
@@ -173,14 +198,25 @@ def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("en-lantern-rom", "--as", "Maud"), "there is no scene 'en-lantern-rom'; did you mean en-lantern-room"),
-        (("en-lantern-room", "--as", "Mauf"), "--as: there is no 'Mauf' in en-lantern-room; its cast is Maud"),
+        (
+            ("en-lantern-room", "--as", "Mauf"),
+            "--as: there is no 'Mauf' in en-lantern-room; its cast is Maud, Alderton, Davy, Ines; did you mean Maud?",
+        ),
+        (("en-lantern-room", "--as", "Zoe"), "no 'Zoe' in en-lantern-room; its cast is Maud, Alderton, Davy, Ines"),
+        (("en-lantern-room", "--staging", "opera"), "--staging: there is no 'opera'; there are: dialogue, story"),
+        (("en-lantern-room", "--as", "Maud", "--turns", 9), "--turns: a story has no turns; it is played in rounds"),
+        (
+            ("en-lantern-room", "--as", "Maud", "--staging", "dialogue", "--rounds", 9),
+            "--rounds: a dialogue has no rounds; it is played line by line; give --turns N instead",
+        ),
         (("en-lantern-room",), "--as: whom do you play?; its cast is Maud, Alderton, Davy, Ines"),
         ((), "no game to go on with; `screentest play SCENE --as NAME` begins one"),
     ],
 )
-def test_what_is_not_there_is_said_in_one_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_what_is_not_there_is_said_in_one_line(tmp_path: Path, arguments: tuple[object, ...], said: str) -> None:
     run = tmp_path / "game"
-    assert said in failed(play(*arguments, "--run", run))
+    told = failed(play(*arguments, "--run", run))
+    assert said in told and told.count("Alderton") <= 1
     assert not run.exists()
 
 

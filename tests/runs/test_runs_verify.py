@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from builders.projects import everything
 from cli.terminal import failed, screentest
-from runs.theatre import Finished, copied
+from runs.theatre import CONCURRENCY, Finished, copied, states
 from screentest.builders.difference import diff
+from screentest.builders.resumption import remainder
 from screentest.builders.verification import verify
+from screentest.sim import locked
 
 
 def _problems(run: Path) -> dict[str, str]:
@@ -26,6 +31,83 @@ def test_a_finished_run_passes_and_verifying_changes_nothing(finished: Finished,
         result = screentest("verify", run)
         assert result.exit_code == 0 and "FAILED" not in result.stdout
         assert {name: data for name, data in everything(run).items() if not name.startswith("run.db-")} == before
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_was_stopped_is_sound_and_not_finished(
+    finished: Finished, tmp_path: Path, how: signal.Signals
+) -> None:
+    theatre, run, evaluation = finished.theatre, tmp_path / "run", tmp_path / "eval"
+    commands = (theatre.building(run), run), (theatre.evaluating(finished.run / "benchmark", evaluation), evaluation)
+    for (command, directory), after in zip(commands, (30, 6), strict=True):
+        theatre.cut(command, after, how)
+        now = states(directory)
+        result = screentest("verify", directory)
+        assert result.exit_code == 75, result.output
+        assert result.stdout.splitlines() == [
+            "ok      the store is sound",
+            f"not finished: {now['done'] + now['failed']} calls kept, {now['begun']} in flight; "
+            f"`screentest resume {directory}` goes on",
+        ]
+        assert now["begun"] <= (CONCURRENCY if how == signal.SIGKILL else 0)
+        theatre.done(theatre.command("resume", directory))
+        assert screentest("verify", directory).exit_code == 0
+        assert remainder(directory) is None
+
+
+def test_a_run_that_was_stopped_and_is_damaged_is_damaged(finished: Finished, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    finished.theatre.cut(finished.theatre.building(run), 30, signal.SIGTERM)
+    _cut_the_store(run)
+    assert "1 of 1 checks failed" in failed(screentest("verify", run))
+
+
+def test_calls_in_flight_are_no_damage(finished: Finished, tmp_path: Path) -> None:
+    run = copied(finished.run, tmp_path / "run")
+    with closing(sqlite3.connect(run / "run.db")) as connection, connection:
+        connection.execute("UPDATE calls SET state = 'begun' WHERE digest IN (SELECT digest FROM calls LIMIT 2)")
+    result = screentest("verify", run)
+    assert result.exit_code == 75 and "FAILED" not in result.stdout
+    assert f"not finished: {states(run)['done']} calls kept, 2 in flight;" in result.stdout
+
+
+def test_an_extension_that_was_stopped_is_not_finished(finished: Finished, tmp_path: Path) -> None:
+    run = copied(finished.run, tmp_path / "run")
+    identity = run / "build.identity.json"
+    data = json.loads(identity.read_bytes())
+    data["build"]["quota"]["growing"] += 1
+    identity.write_text(json.dumps(data))
+    result = screentest("verify", run)
+    assert result.exit_code == 75 and "FAILED" not in result.stdout
+    assert "lines for review match the report" in result.stdout, "what was emitted before is checked all the same"
+    assert result.stdout.splitlines()[-1].startswith("not finished: ")
+
+
+def test_a_run_that_is_at_work_is_left_to_it(finished: Finished, tmp_path: Path) -> None:
+    run = copied(finished.run, tmp_path / "run")
+    with locked(run):
+        assert "is working on this run" in failed(screentest("verify", run), code=5)
+    assert screentest("verify", run).exit_code == 0
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_nothing_is_said_of_a_run_that_is_refused(finished: Finished, as_json: bool) -> None:
+    theatre, more = finished.theatre, ["--json-progress"] if as_json else []
+    benchmark = finished.run / "benchmark"
+    other = (
+        theatre.building(finished.run, "--seed", 99, *more),
+        theatre.evaluating(benchmark, finished.evaluation, "--seed", 99, *more),
+        theatre.evaluating(benchmark, finished.evaluation, "--model", "nobody", *more),
+        theatre.evaluating(benchmark, finished.evaluation, "--rejudge", "nobody", *more),
+    )
+    for command in other:
+        ended = theatre.do(command)
+        assert ended.code == 2 and len(ended.err.splitlines()) == 1, ended.err
+    for directory, command in ((finished.run, theatre.building), (finished.evaluation, None)):
+        job = command(directory, *more) if command else theatre.evaluating(benchmark, directory, *more)
+        with locked(directory):
+            ended = theatre.do(job)
+        assert ended.code == 5 and len(ended.err.splitlines()) == 1, ended.err
 
 
 def test_a_directory_with_an_odd_name_is_verified(finished: Finished, tmp_path: Path) -> None:

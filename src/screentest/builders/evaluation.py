@@ -63,11 +63,11 @@ async def evaluate(
     if not items:
         raise InputError("the benchmark has no items", where=str(benchmark.path))
     with locked(run):
-        labels = _labels(config, run, tested)
+        labels = tested_labels(config, run, tested)
         progress.comparisons = len(items) * len(labels)
         specs = {label: config.models[label] for label in sorted({*labels, config.roles.base, config.roles.judge})}
         async with open_run(run, specs, session, meter) as opened:
-            freeze(run, _STAGE, _identity(config, benchmark, labels, run), config.relative_to(run))
+            freeze(run, _STAGE, evaluation_identity(config, benchmark, labels, run), config.relative_to(run))
             trial = _trial(benchmark, config, opened, session, progress)
             tested_models = {label: opened.models[label] for label in labels}
             comparisons = await trial.hold(items, opened.models[config.roles.base], tested_models)
@@ -110,13 +110,8 @@ async def rejudge(
         TooManyFailures: The results were written, but too many comparisons have no score.
     """
     session, progress, meter = _retrying(session), progress or EvaluationProgress(), meter or Meter()
-    if judge not in config.models:
-        raise InputError(f"unknown model {judge!r}", where="--rejudge", hint=f"models are: {', '.join(config.models)}")
     with locked(run):
-        before = frozen(run, _STAGE)
-        if before is None or before["benchmark"] not in (_OWN, benchmark.manifest.content_hash[:16]):
-            why = "nothing was evaluated in it" if before is None else "it was evaluated on another benchmark"
-            raise InputError("there is nothing to judge again", where=str(run), why=why, hint="run `screentest eval`")
+        before = judged_before(benchmark, config, run, judge)
         roles = config.roles.model_copy(update={"judge": judge, "base": before["base"]})
         config = config.model_copy(update={"seed": before["seed"], "roles": roles})
         stored = list(read_comparisons(run / "evaluations.jsonl"))
@@ -132,6 +127,21 @@ async def rejudge(
         _emit(run, f".{judge}", results, comparisons)
     _check(config, results, comparisons)
     return results
+
+
+def judged_before(benchmark: Benchmark, config: Config, run: Path, judge: str) -> dict[str, Any]:
+    """What an evaluation that is to be judged again is frozen as.
+
+    Raises:
+        InputError: There is no such evaluation or judge.
+    """
+    if judge not in config.models:
+        raise InputError(f"unknown model {judge!r}", where="--rejudge", hint=f"models are: {', '.join(config.models)}")
+    before = frozen(run, _STAGE)
+    if before is None or before["benchmark"] not in (_OWN, benchmark.manifest.content_hash[:16]):
+        why = "nothing was evaluated in it" if before is None else "it was evaluated on another benchmark"
+        raise InputError("there is nothing to judge again", where=str(run), why=why, hint="run `screentest eval`")
+    return before
 
 
 def _retrying(session: Session | None) -> Session:
@@ -157,8 +167,12 @@ def _emit(run: Path, suffix: str, results: Results, comparisons: Sequence[Compar
     seal(run, f"eval{suffix}", [f"evaluations{suffix}.jsonl", f"results{suffix}.json"])
 
 
-def _labels(config: Config, run: Path, tested: Sequence[str]) -> tuple[str, ...]:
-    """Whom to test: those asked for, after those that this run has tested before."""
+def tested_labels(config: Config, run: Path, tested: Sequence[str]) -> tuple[str, ...]:
+    """Whom to test: those asked for, after those that this run has tested before.
+
+    Raises:
+        InputError: A label names no model.
+    """
     before = [label for label in (frozen(run, _STAGE) or {}).get("tested", ()) if label in config.models]
     labels = tuple(dict.fromkeys([*before, *(tested or config.roles.tested)]))
     if unknown := [label for label in labels if label not in config.models]:
@@ -167,7 +181,7 @@ def _labels(config: Config, run: Path, tested: Sequence[str]) -> tuple[str, ...]
     return labels
 
 
-def _identity(config: Config, benchmark: Benchmark, labels: Sequence[str], run: Path) -> dict[str, Any]:
+def evaluation_identity(config: Config, benchmark: Benchmark, labels: Sequence[str], run: Path) -> dict[str, Any]:
     """What decides the outcome of an evaluation, apart from the replies.
 
     A benchmark that was built in the same run directory may grow with it.

@@ -152,18 +152,25 @@ def freeze(directory: Path, stage: str, identity: dict[str, Any], config: BaseMo
     Raises:
         InputError: The stage began with other settings; names each.
     """
-    file = identity_file(directory, stage)
-    identity = orjson.loads(orjson.dumps(identity))
-    before = _frozen(file)
-    if before is not None and (found := list(changes(before, identity))):
+    compare(directory, stage, identity)
+    freeze_config(directory, stage, config)
+    _renew(identity_file(directory, stage), orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def compare(directory: Path, stage: str, identity: dict[str, Any]) -> None:
+    """Check that a stage goes on as it began, if it has begun.
+
+    Raises:
+        InputError: It began with other settings; names each.
+    """
+    before = _frozen(identity_file(directory, stage))
+    if before is not None and (found := list(changes(before, orjson.loads(orjson.dumps(identity))))):
         raise InputError(
             f"this run began with other settings ({len(found)} differ)",
             where=str(directory),
             why="; ".join(map(str, found)),
             hint="use another --run directory, undo the change, or go on in a copy with --fork NEW",
         )
-    freeze_config(directory, stage, config)
-    _renew(file, orjson.dumps(identity, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def freeze_config(directory: Path, stage: str, config: BaseModel) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +14,14 @@ import orjson
 
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.config import Config
+from screentest.builders.evaluation import evaluation_identity, judged_before, tested_labels
 from screentest.builders.files import replace_file
-from screentest.builders.identity import config_file, freeze_config, frozen, identity_file, published
+from screentest.builders.identity import compare, config_file, freeze_config, frozen, identity_file, published
 from screentest.builders.ingredients import Ingredients
 from screentest.builders.reading import load_config
+from screentest.builders.results import Results
 from screentest.errors import InputError
+from screentest.sim import STORE, locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,83 @@ def stages(run: Path) -> tuple[Stage, ...]:
         hint = "give the --run directory of a build or an evaluation"
         raise InputError("this is not a run", where=str(run), why="it froze no configuration", hint=hint)
     return tuple(found)
+
+
+def check_build(config: Config, run: Path) -> None:
+    """Check, before anything is said or shown, that a build can go on in its directory.
+
+    Raises:
+        InputError: It began with other settings.
+        RunLocked: Another process is working on the run.
+    """
+    if frozen(run, "build") is not None:
+        with locked(run):
+            compare(run, "build", Ingredients.gather(config).identity(config))
+
+
+def check_evaluation(benchmark: Benchmark, config: Config, run: Path, tested: Sequence[str]) -> None:
+    """The same of an evaluation.
+
+    Raises:
+        InputError: It began with other settings, or a label names no model.
+        RunLocked: Another process is working on the run.
+    """
+    if frozen(run, "eval") is not None:
+        with locked(run):
+            labels = tested_labels(config, run, tested)
+            compare(run, "eval", evaluation_identity(config, benchmark, labels, run))
+
+
+def check_rejudging(benchmark: Benchmark, config: Config, run: Path, judge: str) -> None:
+    """The same of an evaluation that is to be judged again.
+
+    Raises:
+        InputError: There is no such evaluation or judge.
+        RunLocked: Another process is working on the run.
+    """
+    judged_before(benchmark, config, run, judge)
+    with locked(run):
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """What a run that is not finished has.
+
+    Attributes:
+        kept: Calls with a reply, and calls that failed for good.
+        in_flight: Calls that were under way when it stopped; they are made again.
+    """
+
+    kept: int
+    in_flight: int
+
+
+def remainder(run: Path) -> Remainder | None:
+    """How far a run has come whose store is sound; ``None`` if all that it was asked for is emitted.
+
+    Raises:
+        InputError: The directory is no run, or what it froze or emitted is damaged.
+    """
+    with closing(sqlite3.connect(f"{(run / STORE).resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        states = dict(connection.execute("SELECT state, count(*) FROM calls GROUP BY state"))
+    in_flight = states.pop("begun", 0)
+    if not in_flight and all(has_emitted(run, stage.name) and _is_current(run, stage) for stage in stages(run)):
+        return None
+    return Remainder(sum(states.values()), in_flight)
+
+
+def has_emitted(run: Path, stage: str) -> bool:
+    """Whether a stage of a run was finished once, and its files were sealed."""
+    return (run / f"{stage}.sha256").is_file()
+
+
+def _is_current(run: Path, stage: Stage) -> bool:
+    """Whether what a stage emitted is what was asked for last."""
+    if stage.name == "build":
+        return Benchmark.open(run / "benchmark").manifest.config == frozen(run, "build")
+    results = Results.model_validate_json((run / "results.json").read_bytes())
+    return set(results.models) == set(stage.tested)
 
 
 def is_finished(config: Config, run: Path) -> bool:

@@ -49,7 +49,7 @@ class BuildSettings(Section):
         min_rounds: The fewest before the narrator may conclude it.
         narrator: Whether a narrator says what comes of deeds; by default in stories alone.
         memory: Whether characters remember, and are shown the latest lines only; by default in stories alone.
-        beliefs: Whether characters form beliefs after each round; by default in stories alone.
+        beliefs: Whether characters form beliefs between rounds; by default in stories alone.
         emphasis: How the emphasised dimension is selected: ``argmax`` or ``sample`` (App. C).
         orders: ``one`` judges in an order drawn per turn, ``both`` judges both orders and averages.
         lag: Conversations of a cell that run at once; each learns the counts of those ``lag`` and more before it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from screentest.builders.campaign import Flagged
 from screentest.builders.comparison import read_comparisons
 from screentest.builders.files import broken_seals
 from screentest.builders.results import Results, summarise
-from screentest.builders.resumption import Stage, stages
-from screentest.errors import ScreentestError
-from screentest.sim import STORE, Trajectory, damage
+from screentest.builders.resumption import Stage, has_emitted, stages
+from screentest.errors import InputError, ScreentestError
+from screentest.sim import STORE, Trajectory, damage, locked
+from screentest.sim.run import HOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,21 @@ class Check:
 def verify(run: Path) -> tuple[Check, ...]:
     """Check a run directory; nothing is changed.
 
+    Of a stage that has emitted nothing yet there is only the store to check: that it is not finished is no damage (see
+    :func:`screentest.builders.resumption.remainder`).
+
     Raises:
         InputError: The directory is no run.
+        RunLocked: Another process is working on the run.
     """
+    begun = stages(run)
+    if (run / HOLDER).is_file():
+        with suppress(InputError), locked(run):  # a directory that cannot be written has nobody at work in it
+            pass
     checks = [_checked("the store is sound", lambda: _store(run))]
-    for stage in stages(run):
+    for stage in begun:
+        if not has_emitted(run, stage.name):
+            continue
         name = stage.name
         checks.append(_checked(f"{name}: files are those that were emitted", lambda name=name: _sealed(run, name)))
         if stage.name == "build":
@@ -116,7 +127,8 @@ def _evaluation(run: Path, stage: Stage) -> Iterator[Check]:
         yield Check("results are of this benchmark", "it has changed since; run `screentest eval` again")
         return
     yield Check("results are of this benchmark")
-    planned = benchmark.manifest.items * len(stage.tested)
+    tested = tuple(results.models)
+    planned = benchmark.manifest.items * len(tested)
     yield _equal("comparisons = items × tested models", len(comparisons), planned)
     for label, result in results.models.items():
         mine = [comparison for comparison in comparisons if comparison.model == label]
@@ -124,7 +136,7 @@ def _evaluation(run: Path, stage: Stage) -> Iterator[Check]:
         what = f"{label}: items = scored + without a score"
         yield _equal(what, result.items, result.overall.scored + result.unscored, len(mine))
         yield _equal(f"{label}: without a score = comparisons with a failure", result.unscored, failed)
-    again = summarise(benchmark, stage.config, stage.tested, comparisons)
+    again = summarise(benchmark, stage.config, tested, comparisons)
     again = again.model_copy(update={"versions": results.versions})
     yield Check(
         "the results follow from the comparisons",
@@ -137,10 +149,7 @@ def _store(run: Path) -> str:
         return found
     with closing(sqlite3.connect(f"{(run / STORE).resolve().as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        begun = connection.execute("SELECT count(*) FROM calls WHERE state = 'begun'").fetchone()[0]
-    if found != "ok":
-        return found
-    return f"{begun} calls were in flight when the run stopped; run the same command again" if begun else ""
+    return "" if found == "ok" else found
 
 
 def _checked(what: str, check: Callable[[], str]) -> Check:

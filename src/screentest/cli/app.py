@@ -13,7 +13,7 @@ from screentest.builders import Benchmark, understudies
 from screentest.cli import tables
 from screentest.cli.advice import doctor_command, plan_command
 from screentest.cli.casting import character_app, pool_app
-from screentest.cli.console import configuration, fail, note, out, run, set_up_logging, speak_json
+from screentest.cli.console import configuration, fail, note, one_of, out, run, set_up_logging, speak_json
 from screentest.cli.export import export_app
 from screentest.cli.play import play_command
 from screentest.cli.running import Runner
@@ -27,9 +27,9 @@ from screentest.cli.runs import (
     verify_command,
 )
 from screentest.cli.scaffold import scaffold
-from screentest.cli.stage import Show, perform
+from screentest.cli.stage import STAGINGS, Show, perform
 from screentest.errors import ScreentestError
-from screentest.sim import Session, Staging
+from screentest.sim import Session
 
 app = typer.Typer(
     name="screentest",
@@ -148,10 +148,15 @@ def simulate(
     config: Annotated[Path | None, typer.Option(metavar="CONFIG", help="Names the models.")] = None,
     source: Annotated[str | None, typer.Option(metavar="LABEL", help="The source model; the first by default.")] = None,
     staging: Annotated[
-        Staging | None, typer.Option(help="A dialogue, line by line, or a story of deeds and consequences.")
+        str | None,
+        typer.Option(metavar="dialogue|story", help="A dialogue, line by line, or a story of deeds and consequences."),
     ] = None,
     show: Annotated[
-        Show | None, typer.Option(help="Show more: the judge's reasons, the director's, the characters' minds, or all.")
+        str | None,
+        typer.Option(
+            metavar="|".join(Show),
+            help="Show more: the judge's reasons, the director's, what characters think, or all.",
+        ),
     ] = None,
     turns: Annotated[
         int | None, typer.Option(min=2, max=1000, metavar="N", help="The most lines of a dialogue.")
@@ -172,6 +177,7 @@ def simulate(
       screentest simulate --pool my/pool --character my/characters/ada.yaml --config my/config.yaml
     """
     try:
+        way, more = one_of(STAGINGS, staging, "--staging"), one_of(tuple(Show), show, "--show")
         settings = configuration(config, seed, os.environ)
     except ScreentestError as error:
         raise fail(error) from None
@@ -182,8 +188,8 @@ def simulate(
             scene_id=scene,
             character_id=character,
             source=source,
-            show=show,
-            staging=staging,
+            show=more,
+            staging=way,
             turns=turns,
             rounds=rounds,
         ),

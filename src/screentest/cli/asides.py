@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from screentest.agents import Cue
 from screentest.agents.memory import Memory
 from screentest.builders.game import LAST, Game, Reasons
-from screentest.cli.console import clean, note, out
+from screentest.cli.console import clean, indented, note, out
 from screentest.pools import Profile
 
 _MANUAL = (
@@ -125,7 +124,7 @@ def _profile(profile: Profile) -> None:
 
 
 def _told(what: str, text: str) -> None:
-    out.print(Padding(Text.assemble(clean(what, "dim"), "  ", clean(text)), (0, 0, 0, 2), expand=False))
+    indented(Text.assemble(clean(what, "dim"), "  ", clean(text)), 2)
 
 
 def _table() -> Table:

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,8 +19,10 @@ from rich.text import Text
 
 from screentest.builders import Config, load_config, understudies
 from screentest.errors import InputError, ScreentestError
+from screentest.pools.reading import nearest
 
 T = TypeVar("T")
+Word = TypeVar("Word", bound=str)
 
 _PLAIN_WIDTH = 120
 
@@ -56,6 +58,13 @@ def speak_json(wanted: bool) -> None:
     for handler in logging.getLogger().handlers:
         if _run_name in handler.filters:
             handler.setFormatter(_JsonFormatter() if wanted else _LineFormatter(_LOG_LINE))
+
+
+def indented(text: Text, columns: int) -> None:
+    """Print text to the right of so many columns, wrapped, without blanks at the ends of its lines."""
+    for line in text.wrap(out, max(1, out.width - columns)):
+        line.rstrip()
+        out.print(Text(" " * columns).append_text(line), soft_wrap=True)
 
 
 def tell(record: Mapping[str, object]) -> None:
@@ -99,6 +108,17 @@ def configuration(path: os.PathLike[str] | None, seed: int | None, environment: 
         config = understudies()
         note("No configuration and no API key: using the understudies, and the starter pool unless another is named.")
     return config if seed is None else config.model_copy(update={"seed": seed})
+
+
+def one_of(known: Sequence[Word], value: str | None, flag: str) -> Word | None:
+    """The word that was given to a flag, if any was.
+
+    Raises:
+        InputError: It is none of those known.
+    """
+    if value is None or value in known:
+        return next((word for word in known if word == value), None)
+    raise InputError(f"there is no {value!r}", where=flag, hint=nearest(value, known))
 
 
 def run(job: Coroutine[Any, Any, T], interrupted: str = KEPT) -> T:

@@ -18,8 +18,8 @@ import typer
 from screentest.builders import Config
 from screentest.builders.game import LAST, Game, Seat, began, game_cast, open_game, take_seat
 from screentest.cli import asides
-from screentest.cli.console import UNDERSTUDY, clean, configuration, fail, log_run, note, out, run
-from screentest.cli.stage import StageView, introduce
+from screentest.cli.console import UNDERSTUDY, clean, configuration, fail, log_run, note, one_of, out, run
+from screentest.cli.stage import STAGINGS, StageView, introduce, refuse_idle
 from screentest.errors import InputError, ScreentestError, TooManyFailures
 from screentest.llms import Meter
 from screentest.pools import Pool, starter_pool
@@ -41,7 +41,9 @@ def play_command(
         Path | None, typer.Option(metavar="POOL", help="A pool directory; the configuration's, or the starter pool.")
     ] = None,
     config: Annotated[Path | None, typer.Option(metavar="CONFIG", help="Names the models.")] = None,
-    staging: Annotated[Staging | None, typer.Option(help="A story of deeds (the default), or a dialogue.")] = None,
+    staging: Annotated[
+        str | None, typer.Option(metavar="story|dialogue", help="A story of deeds (the default), or a dialogue.")
+    ] = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, max=500, metavar="N", help="The most rounds of a story; may be raised later.")
     ] = None,
@@ -69,7 +71,8 @@ def play_command(
       screentest play zh-inn-wugui --as 段寒 --run inn --config my/config.yaml
     """
     try:
-        settings, taken = _opened(scene, seat, directory, config, pool, staging, rounds, turns, seed)
+        way = one_of(STAGINGS, staging, "--staging")
+        settings, taken = _opened(scene, seat, directory, config, pool, way, rounds, turns, seed)
     except ScreentestError as error:
         raise fail(error) from None
     again = f"`screentest play --run {directory}` goes on"
@@ -99,6 +102,7 @@ def _opened(
     given = {"staging": staging, "rounds": rounds, "turns": turns}
     default = {name: getattr(known.build, name) for name in given} if known else {"staging": "story"}
     changes = {**default, **{name: value for name, value in given.items() if value is not None}}
+    refuse_idle(changes["staging"], turns=turns, rounds=rounds)
     place = config.pool if pool is None else config.pool.model_copy(update={"path": pool})
     config = config.model_copy(
         update={
@@ -185,7 +189,7 @@ class Table:
                 if self._on_screen and isinstance(event, Spoken):
                     self._on_screen = False
                 else:
-                    self._stage.show(event)
+                    self._stage.show(event, game.minutes)
         if game.fault:
             asides.faulted(game)
         elif game.closed:
@@ -196,9 +200,9 @@ class Table:
     def _recap(self, latest: deque[Event], lines: int) -> None:
         if not lines:
             return
-        out.print(clean(f"… {lines} lines so far; the latest:", "dim"))
+        out.print(clean(f"… {lines} line{'s' if lines > 1 else ''} so far; the latest:", "dim"))
         for event in latest:
-            self._stage.show(event)
+            self._stage.show(event, self._game.minutes)
         latest.clear()
 
     async def _answer(self) -> bool:
@@ -250,13 +254,19 @@ class Table:
 
     async def _load(self, name: str) -> bool:
         await self._game.load(name)
+        count = len(self._game.part.lines)
+        last = f", the last of them: {self._game.part.lines[-1]}" if count else ""
+        note(f"Back at {name}, with {count} line{'' if count == 1 else 's'} of yours{last}")
         note(f"/load {LAST} takes that back.")
         return True
 
     async def _rewind(self, count: str) -> bool:
         if count and not (count.isdecimal() and len(count) < 9):
             raise InputError(f"{count!r} is no number of lines", hint="/rewind 2 takes back your last two")
-        await self._game.rewind(int(count or 1))
+        lines, number = self._game.part.lines, int(count or 1)
+        await self._game.rewind(number)
+        what = "your last line" if number == 1 else f"your last {number} lines, from"
+        note(f"Took back {what}{':' if number == 1 else ''} {lines[-number]}")
         note(f"/load {LAST} takes that back.")
         return True
 

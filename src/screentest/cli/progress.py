@@ -36,10 +36,10 @@ class Clock:
         return time.monotonic() - self.began
 
     def remaining(self, share: float) -> str:
-        """When it may be over, given the share that is done."""
-        if not 0 < share < 1:
-            return "–"
-        return _duration(self.elapsed * (1 - share) / share)
+        """When it may be over, given the share that is done; empty when all of it is."""
+        if share >= 1:
+            return ""
+        return f", ETA {_duration(self.elapsed * (1 - share) / share) if share > 0 else '–'}"
 
 
 class Display(Protocol):
@@ -108,7 +108,7 @@ class BuildDisplay:
         return (
             f"build: {done}/{wanted} items of the quota, {progress.closed}/{len(progress.cells)} cells closed, "
             f"{progress.finished} conversations ({progress.failed} failed, {progress.playing} playing), "
-            f"{_calls(self.meter, self.tally, self.clock)}, ETA {self.clock.remaining(self._share())}"
+            f"{_calls(self.meter, self.tally, self.clock)}{self.clock.remaining(self._share())}"
         )
 
     def grid(self) -> RenderableType:
@@ -182,7 +182,7 @@ class EvaluationDisplay:
             return ""
         return (
             f"eval: {progress.done}/{progress.comparisons} comparisons ({progress.failed} without a score), "
-            f"{_calls(self.meter, self.tally, self.clock)}{_batches(self.meter)}, ETA {self.clock.remaining(share)}"
+            f"{_calls(self.meter, self.tally, self.clock)}{_batches(self.meter)}{self.clock.remaining(share)}"
         )
 
     def grid(self) -> RenderableType:

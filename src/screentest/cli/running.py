@@ -10,7 +10,7 @@ from pathlib import Path
 from screentest.builders import Benchmark, Config, EvaluationProgress, Progress, Results, build, evaluate, rejudge
 from screentest.builders.identity import frozen
 from screentest.builders.planning import plan_build
-from screentest.builders.resumption import is_finished
+from screentest.builders.resumption import check_build, check_evaluation, check_rejudging, is_finished
 from screentest.cli import tables
 from screentest.cli.accounts import remarks, retries
 from screentest.cli.console import UNDERSTUDY, log_run, note, tell
@@ -36,6 +36,7 @@ class Runner:
 
     async def build(self, config: Config) -> Benchmark:
         """Build, and print what it came to."""
+        check_build(config, self.directory)
         session = await self._begin("build", config)
         progress, meter = Progress(), Meter()
         display = BuildDisplay(progress, meter, session.tally)
@@ -47,6 +48,7 @@ class Runner:
 
     async def evaluate(self, benchmark: Benchmark, config: Config, tested: tuple[str, ...] = ()) -> Results:
         """Evaluate."""
+        check_evaluation(benchmark, config, self.directory, tested)
         models = {*(frozen(self.directory, "eval") or {}).get("tested", ()), *(tested or config.roles.tested)}
         session = await self._begin("eval", config, benchmark.manifest.items * (1 + 3 * len(models)))
         progress, meter = EvaluationProgress(), Meter()
@@ -65,6 +67,7 @@ class Runner:
 
     async def rejudge(self, benchmark: Benchmark, config: Config, judge: str) -> Results:
         """Judge the stored replies of an evaluation again."""
+        check_rejudging(benchmark, config, self.directory, judge)
         session = await self._begin("rejudge", config)
         progress, meter = EvaluationProgress(), Meter()
         display = EvaluationDisplay(progress, meter, session.tally)

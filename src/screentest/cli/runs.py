@@ -10,10 +10,10 @@ import typer
 
 from screentest.builders.difference import diff
 from screentest.builders.identity import config_file, identity_file
-from screentest.builders.resumption import Stage, copy_frozen, emitted, stages
+from screentest.builders.resumption import Stage, copy_frozen, emitted, remainder, stages
 from screentest.builders.verification import verify
 from screentest.cli import tables
-from screentest.cli.console import clean, fail, note, out, run, speak_json
+from screentest.cli.console import INTERRUPTED, clean, fail, note, out, run, speak_json
 from screentest.cli.running import Runner
 from screentest.errors import InputError, ScreentestError
 from screentest.sim import STORE, Session, fork, ledger
@@ -84,7 +84,8 @@ def replay_command(
 def verify_command(directory: Directory) -> None:
     """Check a run's hashes and counts; changes nothing.
 
-    Planned must be done plus each class of failure, everywhere.
+    Planned must be done plus each class of failure, everywhere. Exit codes: 0 finished and sound, 2 a check failed, 5
+    another process is at work on it, 75 sound so far, but not finished.
 
     \b
     Example:
@@ -99,6 +100,19 @@ def verify_command(directory: Directory) -> None:
         out.print(clean(f"{mark}  {check.what}{': ' if check.problem else ''}{check.problem}", style), soft_wrap=True)
     if failed := sum(bool(check.problem) for check in checks):
         raise fail(InputError(f"{failed} of {len(checks)} checks failed", where=str(directory)))
+    try:
+        left = remainder(directory)
+    except ScreentestError as error:
+        raise fail(error) from None
+    if left:
+        out.print(
+            clean(
+                f"not finished: {left.kept} calls kept, {left.in_flight} in flight; "
+                f"`screentest resume {directory}` goes on"
+            ),
+            soft_wrap=True,
+        )
+        raise typer.Exit(INTERRUPTED)
 
 
 def diff_command(

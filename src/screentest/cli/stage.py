@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from itertools import cycle
 from pathlib import Path
-
-from rich.padding import Padding
-from rich.text import Text
+from typing import get_args
 
 from screentest.builders import Config, cast, embedder, enterable
 from screentest.cli import tables
-from screentest.cli.console import UNDERSTUDY, clean, note, out
+from screentest.cli.console import UNDERSTUDY, clean, indented, note, out
 from screentest.errors import InputError
 from screentest.judges import furina_dimensions, load_dimensions
 from screentest.llms import open_models
@@ -32,12 +31,18 @@ from screentest.sim import (
     SpeakerChosen,
     Spoken,
     Staging,
+    State,
     StateChanged,
     play,
 )
 
+STAGINGS: tuple[Staging, ...] = get_args(Staging)
+"""How a scene may be played."""
+
 _COLOURS = ("cyan", "green", "magenta", "blue", "bright_red", "bright_cyan")
 _TEST = "yellow"
+_JOINTS = " ,，;；·、"
+_SENTENCE = re.compile(r""".+?(?:[.!?]+["'”’)]*(?:\s+|\Z)|[。！？]+[”’」』）]*\s*|\Z)""", re.DOTALL)
 _ENDINGS = {
     "director": "the director ended the scene",
     "narrator": "the narrator concluded the story",
@@ -86,6 +91,7 @@ async def perform(
     changes = {"staging": staging, "turns": turns, "rounds": rounds}
     build = config.build.model_copy(update={name: value for name, value in changes.items() if value is not None})
     config = config.model_copy(update={"build": build})
+    refuse_idle(build.staging, turns=turns, rounds=rounds)
     opened = Pool.open(pool) if pool else Pool.open(config.pool.path) if config.pool.path else starter_pool()
     scene, test = _choose(config, opened, scene_id, character_id)
     roles, rules, label = config.roles, config.rules, source or config.roles.sources[0]
@@ -106,7 +112,7 @@ async def perform(
             judge=models[roles.judge],
             narrator=models[roles.narrator] if rules.narrator else None,
         )
-        stage = StageView(scene, test, show)
+        stage, state = StageView(scene, test, show), State(scene, test)
         async for event in play(
             scene,
             test=test,
@@ -116,7 +122,22 @@ async def perform(
             dimensions=dimensions,
             embedder=embedder(config, models),
         ):
-            stage.show(event)
+            state.apply(event)
+            stage.show(event, state.minutes)
+
+
+def refuse_idle(staging: Staging, *, turns: int | None, rounds: int | None) -> None:
+    """Refuse a limit that would change nothing.
+
+    Raises:
+        InputError: A story is given turns, or a dialogue rounds.
+    """
+    if staging == "story" and turns is not None:
+        hint = "give --rounds N instead, or --staging dialogue"
+        raise InputError("a story has no turns", where="--turns", why="it is played in rounds", hint=hint)
+    if staging == "dialogue" and rounds is not None:
+        hint = "give --turns N instead, or --staging story"
+        raise InputError("a dialogue has no rounds", where="--rounds", why="it is played line by line", hint=hint)
 
 
 def _choose(
@@ -158,11 +179,11 @@ def introduce(scene: Scene, test: Character | None) -> None:
     time, place, _ = _parts(scene.situation)
     for text in (scene.world, " · ".join(filter(None, (time, place)))):
         if text:
-            out.print(clean(text, "dim"))
+            indented(clean(text, "dim"), 0)
     if scene.situation.description:
-        out.print(clean(scene.situation.description))
+        indented(clean(scene.situation.description), 0)
     cast = ", ".join(member.name for member in scene.cast)
-    out.print(clean(f"cast: {cast}; test character: {test.name}" if test else f"cast: {cast}", "dim"))
+    indented(clean(f"cast: {cast}; test character: {test.name}" if test else f"cast: {cast}", "dim"), 0)
     out.print()
 
 
@@ -183,16 +204,21 @@ class StageView:
         self._minds = show in (Show.MINDS, Show.ALL)
         self._situation = scene.situation
 
-    def show(self, event: Event) -> None:
-        """Print one event."""
+    def show(self, event: Event, minutes: int) -> None:
+        """Print one event.
+
+        Args:
+            event: The event.
+            minutes: How much story time has passed with it.
+        """
         match event:
             case Spoken():
                 line = tables.line(event.line, self._colours[event.line.speaker])
-                self._indented(line, 2 if event.cue == "reaction" else 0)
+                indented(line, 2 if event.cue == "reaction" else 0)
             case Outcome():
-                self._indented(clean(event.text, "italic"), 2)
+                indented(clean(event.text, "italic"), 2)
             case SpeakerChosen(by="round", turn=turn):
-                self._round(turn)
+                self._round(turn, minutes)
             case Fault():
                 out.print(clean(f"fault at turn {event.turn}: {event.kind}: {event.detail}", "bold red"))
             case SceneClosed():
@@ -224,7 +250,8 @@ class StageView:
             case EnvironmentChanged(situation=now):
                 before, self._situation = self._situation, now
                 pairs = zip(_parts(before), _parts(now), strict=True)
-                self._aside(" · ".join(new.removeprefix(old).strip() for old, new in pairs if new not in ("", old)))
+                if news := [said for old, new in pairs if (said := _news(old, new))]:
+                    self._aside(" · ".join(news))
 
     def _mind(self, event: Recalled | BeliefsUpdated | Reflected) -> None:
         name = event.character
@@ -247,15 +274,29 @@ class StageView:
             self._aside(f"verdict {verdict.score} (1 source … 5 base; {first} shown as A): {verdict.explanation}")
         self._aside(f"score {event.score:g}: the {event.winner}'s line is kept")
 
-    def _round(self, turn: int) -> None:
+    def _round(self, turn: int, minutes: int) -> None:
         number, place = divmod(turn - 1, len(self._colours))
-        out.print(clean(f"— round {number + 1}" if place == 0 else "", "dim"))
+        passed = f" ({_passed(minutes)} in)" if number else ""
+        out.print(clean(f"— round {number + 1}{passed}" if place == 0 else "", "dim"))
 
     def _aside(self, text: str) -> None:
-        self._indented(clean(text, "dim"), 4)
+        indented(clean(text, "dim"), 4)
 
-    def _indented(self, text: Text, columns: int) -> None:
-        out.print(Padding(text, (0, 0, 0, columns), expand=False))
+
+def _news(before: str, now: str) -> str:
+    """What a text says that it did not say before: what was added to it, or else its new sentences."""
+    added = now.removeprefix(before)
+    if added != now and not added[:1].isalnum():
+        return added.strip(_JOINTS)
+    known = {sentence.strip() for sentence in _SENTENCE.findall(before)}
+    return "".join(sentence for sentence in _SENTENCE.findall(now) if sentence.strip() not in known).strip(_JOINTS)
+
+
+def _passed(minutes: int) -> str:
+    """Story time for people."""
+    if minutes < 120:
+        return f"{minutes} minutes"
+    return f"{minutes // 60} hours" if minutes < 48 * 60 else f"{minutes // 1440} days"
 
 
 def _parts(situation: Situation) -> tuple[str, str, str]:

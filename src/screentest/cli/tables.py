@@ -9,14 +9,13 @@ from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from screentest.builders import BuildReport, ModelResult, Results, Score
 from screentest.builders.difference import Difference
 from screentest.cli.accounts import remarks, retries, used
-from screentest.cli.console import UNDERSTUDY, clean, out
+from screentest.cli.console import UNDERSTUDY, clean, indented, out
 from screentest.pools import Character, Line, Pool, Scene
 from screentest.pools.importers import ImportReport
 from screentest.sim import LedgerRow
@@ -199,7 +198,7 @@ def pool(pool: Pool) -> None:
         out.print()
         out.print(clean(scene.id, "bold"), clean(f"({scene.language}, {_lines(len(scene.script))})"), soft_wrap=True)
         cast = ", ".join(member.name for member in scene.cast)
-        out.print(Padding(clean(f"{scene.title}: {cast}" if scene.title else cast), (0, 0, 0, 2)))
+        indented(clean(f"{scene.title}: {cast}" if scene.title else cast), 2)
     if pool.characters:
         out.print()
         characters = _table("test characters")
@@ -232,7 +231,7 @@ def scene(scene: Scene) -> None:
     out.print()
     out.print(Text("script", "bold"))
     for said in scene.script:
-        out.print(line(said, ""))
+        indented(line(said, ""), 0)
 
 
 def character(character: Character) -> None:
@@ -273,7 +272,7 @@ def _show_whole(table: Table) -> None:
 
 
 def _field(label: str, text: str) -> None:
-    out.print(Padding(Text.assemble(clean(f"{label}: ", "bold"), clean(text)), (0, 0, 0, 2)))
+    indented(Text.assemble(clean(f"{label}: ", "bold"), clean(text)), 2)
 
 
 def _table(title: str = "") -> Table:

@@ -53,7 +53,7 @@ class Rules:
         orders: ``one`` judges in an order drawn per turn; ``both`` judges both and averages.
         narrator: Whether a narrator says what comes of deeds; by default in a story alone.
         memory: Whether characters remember, and see the latest lines only; by default in a story alone.
-        beliefs: Whether characters form beliefs after each round; by default in a story alone.
+        beliefs: Whether characters form beliefs between rounds; by default in a story alone.
         remembering: How characters remember.
     """
 

@@ -38,7 +38,7 @@ from screentest.sim.store import Store, Tally
 log = logging.getLogger(__name__)
 
 STORE = "run.db"
-_LOCK, _HOLDER = ".lock", ".lock.json"
+_LOCK, HOLDER = ".lock", ".lock.json"
 _DRAFT = ".run.db.tmp"
 _GRACE = 20.0
 
@@ -154,7 +154,7 @@ def locked(directory: Path) -> Iterator[None]:
         RunLocked: Another process is in; names it.
         InputError: The directory cannot be made or written.
     """
-    lock, holder = FileLock(directory / _LOCK), directory / _HOLDER
+    lock, holder = FileLock(directory / _LOCK), directory / HOLDER
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)

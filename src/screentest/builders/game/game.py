@@ -86,6 +86,11 @@ class Game:
         return self._view
 
     @property
+    def minutes(self) -> int:
+        """How much story time has passed."""
+        return self._state.minutes
+
+    @property
     def cue(self) -> Cue | None:
         """What the person is asked for; ``None`` if nobody asks."""
         return self._person.cue

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from screentest.builders.reading import load_config
 from screentest.errors import InputError
 from screentest.llms import Meter
 from screentest.pools import Character, Pool, Scene
-from screentest.pools.reading import nearest
 from screentest.prompts import prompts_digest
 from screentest.sim import Players, Session, locked, open_run
 
@@ -54,11 +54,12 @@ def take_seat(pool: Pool, scene_id: str, name: str) -> Seat:
         if name.casefold() in (member.name.casefold(), member.id):
             return Seat(scene, member)
     names = [member.name for member in scene.cast]
+    close = get_close_matches(name, names, n=1)
     raise InputError(
         f"there is no {name!r} in {scene_id}" if name else "whom do you play?",
         where="--as",
         why=f"its cast is {', '.join(names)}",
-        hint=nearest(name, names) if name else "",
+        hint=f"did you mean {close[0]}?" if close else "",
     )
 
 
@@ -149,6 +150,8 @@ def _freeze(directory: Path, config: Config, seat: Seat, cast: dict[str, str]) -
                 "this game began with other settings",
                 "undo the change, or begin anew in another --run directory",
             )
+            if config.rules.rounds < before["rules"]["rounds"]:
+                hint = f"rounds may only be raised; {hint}"
         else:
             other = f"{before.get('as')} in {before.get('scene')}"
             what = "another game is here"

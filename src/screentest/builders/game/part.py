@@ -16,6 +16,7 @@ LAST = "last"
 """Under which name a part is kept when it is rewound or another one takes its place."""
 
 _LONGEST = 2_000
+_BRACKETS = "()（）[]【】"
 _LONGEST_NAME = 60
 
 
@@ -102,6 +103,7 @@ def written(speaker: str, text: str) -> str:
     kept = " ".join("".join(char if char.isprintable() or not char.isascii() else " " for char in known).split())
     if len(kept) > _LONGEST:
         raise InputError("that is too long", why=f"it has {len(kept)} characters, of {_LONGEST} at most")
-    if not Line.parse(speaker, kept).text:
+    perceived = Line.parse(speaker, kept).text
+    if not any(char.isprintable() and not char.isspace() and char not in _BRACKETS for char in perceived):
         raise InputError("nobody would notice that", hint="write an (action) or words; /pass does nothing")
     return kept
