@@ -11,10 +11,10 @@ import orjson
 from pydantic import ValidationError
 
 from screentest.builders.card import card
-from screentest.builders.files import replace_file
 from screentest.builders.item import Item
 from screentest.builders.manifest import SCHEMA_VERSION, Manifest
 from screentest.errors import InputError
+from screentest.files import replace_file
 from screentest.judges import Dimension
 from screentest.pools import Language
 

@@ -12,11 +12,11 @@ from screentest import __version__
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.campaign import CellOutcome, enterable
 from screentest.builders.config import Config
-from screentest.builders.files import replace_file, seal
 from screentest.builders.identity import published
 from screentest.builders.ingredients import Ingredients
 from screentest.builders.manifest import SCHEMA_VERSION, Manifest
 from screentest.builders.report import BuildReport
+from screentest.files import replace_file, seal
 
 EMITTED = (
     "trajectories.jsonl",

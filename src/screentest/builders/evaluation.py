@@ -11,11 +11,11 @@ from typing import Any
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.comparison import Comparison, EvaluationProgress, read_comparisons
 from screentest.builders.config import Config
-from screentest.builders.files import replace_file, seal
 from screentest.builders.identity import freeze, frozen, growing, identity
 from screentest.builders.results import Results, summarise
 from screentest.builders.trial import Trial
 from screentest.errors import InputError, TooManyFailures
+from screentest.files import replace_file, seal
 from screentest.judges import PairwiseJudge
 from screentest.llms import Meter
 from screentest.prompts import prompts_digest

@@ -12,8 +12,8 @@ import orjson
 import yaml
 from pydantic import BaseModel
 
-from screentest.builders.files import replace_file
 from screentest.errors import InputError
+from screentest.files import replace_file
 from screentest.llms import ModelSpec
 
 

@@ -15,12 +15,12 @@ import orjson
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.config import Config
 from screentest.builders.evaluation import evaluation_identity, judged_before, tested_labels
-from screentest.builders.files import replace_file
 from screentest.builders.identity import compare, config_file, freeze_config, frozen, identity_file, published
 from screentest.builders.ingredients import Ingredients
 from screentest.builders.reading import load_config
 from screentest.builders.results import Results
 from screentest.errors import InputError
+from screentest.files import replace_file
 from screentest.sim import STORE, locked
 
 

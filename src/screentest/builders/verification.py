@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from screentest.builders.benchmark import Benchmark
 from screentest.builders.campaign import Flagged
 from screentest.builders.comparison import read_comparisons
-from screentest.builders.files import broken_seals
 from screentest.builders.results import Results, summarise
 from screentest.builders.resumption import Stage, has_emitted, stages
 from screentest.errors import InputError, ScreentestError
+from screentest.files import broken_seals
 from screentest.sim import STORE, Trajectory, damage, locked
 from screentest.sim.run import HOLDER
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from screentest.builders.files import replace_file
 from screentest.cli import tables
 from screentest.cli.console import clean, fail, out
 from screentest.errors import InputError, ScreentestError
+from screentest.files import replace_file
 from screentest.pools import Pool, load_character, starter_pool
 from screentest.pools.importers import import_files
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from screentest.builders.files import replace_file
 from screentest.errors import InputError
+from screentest.files import replace_file
 from screentest.pools import Pool, starter_pool
 
 _FILES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from screentest.agents.memory.embedder import Vectors
 from screentest.agents.memory.ranking import Weights
 from screentest.agents.memory.record import Count, Memory
 from screentest.errors import InputError
+from screentest.files import replace_file
 
 FILE, VERSION = "memories.json", 1
 
@@ -102,18 +102,13 @@ def write(directory: Path, saved: Saved, vectors: bytes) -> None:
     Raises:
         InputError: They cannot be written there.
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        if vectors:
-            _replace(directory / _vector_file(saved.vectors), vectors)
-        _replace(directory / FILE, saved.model_dump_json().encode())
+    if vectors:
+        replace_file(directory / _vector_file(saved.vectors), vectors)
+    replace_file(directory / FILE, saved.model_dump_json().encode())
+    with suppress(OSError):
         for old in directory.glob("vectors-*.npy"):
             if old.name != _vector_file(saved.vectors):
                 old.unlink(missing_ok=True)
-    except OSError as error:
-        why = error.strerror or str(error)
-        hint = "make room on the disk, or make the directory writable"
-        raise InputError("memories cannot be saved", where=str(directory), why=why, hint=hint) from None
 
 
 def read(directory: Path, embedder: str) -> tuple[Saved, Vectors]:
@@ -187,20 +182,6 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError("there are no memories to load", where=str(path), why=error.strerror or str(error)) from None
-
-
-def _replace(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
 
 
 def _vector_file(hash: str) -> str:

@@ -15,8 +15,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from screentest import __version__
 from screentest.builders.card import cell, licence_tag, size
 from screentest.builders.exports.performance import Source
-from screentest.builders.files import replace_file
 from screentest.errors import InputError
+from screentest.files import replace_file
 
 Kind = Literal["trajectories", "guided", "reflective", "narrator", "preferences", "graphs"]
 

@@ -10,11 +10,11 @@ import orjson
 from pydantic import ValidationError
 
 from screentest.builders.config import Config
-from screentest.builders.files import broken_seals
 from screentest.builders.identity import differences, frozen, published
 from screentest.builders.ingredients import Ingredients
 from screentest.builders.resumption import stages
 from screentest.errors import InputError
+from screentest.files import broken_seals
 from screentest.judges import Dimension
 from screentest.pools import Character, Scene
 from screentest.randomness import Place

@@ -7,8 +7,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from screentest.builders.files import replace_file
 from screentest.errors import InputError
+from screentest.files import replace_file
 from screentest.pools import Line
 from screentest.pools.reading import nearest
 
