@@ -234,7 +234,7 @@ def test_a_killed_run_that_became_read_only_goes_on_when_it_may_be_written(finis
     assert everything(run) == files
     (run / "run.db-shm").unlink()
     with read_only(run):
-        assert f"{run / 'run.db'}: the run's store cannot be opened; " in failed(screentest(*building(theatre, run)))
+        assert f"{run}: cannot use the run directory; {READ_ONLY}" in failed(screentest(*building(theatre, run)))
     assert len(theatre.server.requests) == before
     assert screentest(*building(theatre, run)).exit_code == 0
     assert emitted(run) == emitted(finished.run)
