@@ -41,7 +41,7 @@ def test_a_scene_character_sees_its_own_mind_the_motives_and_the_script():
 
 
 def test_the_test_character_sees_its_own_mind_and_neither_motives_nor_script():
-    assert tokens(view(state(), state().test)) == {"secret-of-Vera", "thought-of-Vera"}
+    assert tokens(view(state(), heroine())) == {"secret-of-Vera", "thought-of-Vera"}
 
 
 def test_the_judge_sees_the_test_characters_profile_and_no_thought():
@@ -70,7 +70,7 @@ def test_a_stranger_sees_no_scene():
 
 def test_a_line_that_is_only_a_thought_happens_for_its_thinker_alone():
     assert view(state(), state().scene.cast[1]).history[-1] == HISTORY[-1]
-    for viewer in (state().test, state().scene.cast[0], "judge", "director", "filter"):
+    for viewer in (heroine(), state().scene.cast[0], "judge", "director", "filter"):
         assert [line.speaker for line in view(state(), viewer).history] == ["Ada", "Vera"]
 
 

@@ -107,23 +107,23 @@ def test_an_item_asks_and_judges_with_the_very_prompts_of_the_build() -> None:
     rules = Rules(staging="story", rounds=4, min_rounds=1, remembering=MemoryRules(window=4, recall=3))
     dimensions = furina_dimensions("en")
     events = story(teller, test=heroine(), dimensions=dimensions, rules=rules)
-    state, compared = State(scene=stage(), test=heroine(), window=rules.shown), 0
+    state, compared = State(scene=stage(), test=heroine(), window=rules.shown), list[Item]()
     for event in events:
         if isinstance(event, Auditioned):
             dimension = next(one for one in dimensions if one.id == event.dimension)
-            item = Item.of(
+            made = Item.of(
                 event, conversation="c", state=state, dimension=dimension, understudy=False, licence="CC0-1.0"
             )
-            item = Item.model_validate_json(item.model_dump_json())
-            _same_prompts(teller, item, event)
-            compared += 1
+            compared.append(Item.model_validate_json(made.model_dump_json()))
+            _same_prompts(teller, compared[-1], event)
         state.apply(event)
     cues = {event.cue.kind for event in of(events, Auditioned)}
     assert cues == {"act", "reaction"}
-    assert compared > 8
-    assert item.reminders
-    assert item.beliefs
-    assert [one.present for one in item.standings if one.name == "Ben"] == [False]
+    assert len(compared) > 8
+    last = compared[-1]
+    assert last.reminders
+    assert last.beliefs
+    assert [one.present for one in last.standings if one.name == "Ben"] == [False]
 
 
 def _same_prompts(teller: Teller, item: Item, event: Auditioned) -> None:
