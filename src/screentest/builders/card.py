@@ -17,6 +17,26 @@ _KNOWN_LICENCES = {"cc0-1.0", "mit", "apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", 
 _ENTITIES = {character: f"&#{ord(character)};" for character in "\\`*_{}[]<>#|!~$:@"}
 
 
+def markdown(package: str, template: str, **context: object) -> str:
+    """Fill in a template of a card; its ``cell`` filter escapes what goes into a table.
+
+    Args:
+        package: The package whose ``templates/`` hold it.
+        template: Its file's name.
+        context: Its variables, all of them.
+    """
+    environment = Environment(
+        loader=PackageLoader(package, "templates"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - Markdown; the `cell` filter escapes what goes into it
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["cell"] = cell
+    return environment.get_template(template).render(context)
+
+
 def card(manifest: Manifest, items: Sequence[Item]) -> str:
     """The text of ``README.md``.
 
@@ -44,17 +64,10 @@ def card(manifest: Manifest, items: Sequence[Item]) -> str:
         "tags": ["role-play", "benchmark", "pairwise", "screentest"],
         "task_categories": ["text-generation"],
     }
-    environment = Environment(
-        loader=PackageLoader("screentest.builders", "templates"),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - Markdown; the `cell` filter escapes what goes into it
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["cell"] = cell
     characters = {(item.language, item.character.kind, item.character.name): None for item in items}
-    return environment.get_template("card.md.j2").render(
+    return markdown(
+        "screentest.builders",
+        "card.md.j2",
         header=yaml.safe_dump(header, allow_unicode=True, sort_keys=False),
         manifest=manifest,
         items=items,

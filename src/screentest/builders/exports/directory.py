@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 import orjson
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from screentest import __version__
-from screentest.builders.card import cell, licence_tag, size
+from screentest.builders.card import licence_tag, markdown, size
 from screentest.builders.exports.performance import Source
 from screentest.errors import InputError
 from screentest.files import replace_file
@@ -121,16 +120,9 @@ class Export:
             "tags": ["role-play", "screentest", self.kind],
             "task_categories": ["text-generation"],
         }
-        environment = Environment(
-            loader=PackageLoader("screentest.builders.exports", "templates"),
-            undefined=StrictUndefined,
-            autoescape=False,  # noqa: S701 - Markdown; the `cell` filter escapes what goes into it
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
-        environment.filters["cell"] = cell
-        return environment.get_template("export.md.j2").render(
+        return markdown(
+            "screentest.builders.exports",
+            "export.md.j2",
             header=yaml.safe_dump(header, allow_unicode=True, sort_keys=False),
             export=self,
             name=name,
